@@ -1,0 +1,2 @@
+//! tairlock in actix services: nothing is here yet.
+#![forbid(unsafe_code)]

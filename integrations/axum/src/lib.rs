@@ -1,0 +1,2 @@
+//! tairlock in axum services: nothing is here yet.
+#![forbid(unsafe_code)]

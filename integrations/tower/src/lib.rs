@@ -1,0 +1,2 @@
+//! tairlock in tower services: nothing is here yet.
+#![forbid(unsafe_code)]

@@ -1,0 +1,167 @@
+//! [`ClientBuilder`]: where the server is, and what else a client can be told.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tairlock::{ConfigError, Error, Label, memory::SharedStore, options::Limits};
+
+use crate::{
+    Client,
+    node::{MemoryLine, Node, SharedLine},
+};
+
+/// Builds a [`Client`]. Begin with [`Client::builder`].
+///
+/// ```
+/// # fn main() -> Result<(), tairlock_sync::Error> {
+/// let client = tairlock_sync::Client::builder()
+///     .in_memory() // or .url("redis://…")
+///     .prefix("billing:")
+///     .label("worker-3")
+///     .build()?;
+/// let guard = client.lock("7").acquire()?;
+/// assert_eq!(guard.key().as_bytes(), b"billing:7");
+/// # Ok(()) }
+/// ```
+#[derive(Default)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct ClientBuilder {
+    server: Option<MakeNode>,
+    /// The caller's own way to the server, for commands.
+    given: Option<MakeLine>,
+    said_twice: bool,
+    pub(crate) pool_size: Option<u32>,
+    prefix: Vec<u8>,
+    label: Option<Result<Label, ConfigError>>,
+    limits: Limits,
+}
+
+/// Makes the node once everything has been said.
+pub(crate) type MakeNode = Box<dyn FnOnce(&Site) -> Result<Node, ConfigError> + Send + Sync>;
+/// Makes a line once everything has been said.
+pub(crate) type MakeLine = Box<dyn FnOnce(&Site) -> SharedLine + Send + Sync>;
+
+/// What a node needs to know of its client.
+pub(crate) struct Site {
+    pub(crate) prefix: Arc<[u8]>,
+    pub(crate) limits: Limits,
+    pub(crate) pool_size: u32,
+    /// The line for commands, where the caller gave one.
+    pub(crate) given: Option<SharedLine>,
+}
+
+/// As r2d2's own.
+const DEFAULT_POOL_SIZE: u32 = 10;
+
+impl ClientBuilder {
+    /// Locks on an embedded server inside this process.
+    pub fn in_memory(self) -> Self {
+        self.store(Arc::default())
+    }
+
+    /// As [`ClientBuilder::in_memory`], on a store that others hold too: other clients of this
+    /// process, or a test that looks at it.
+    pub fn store(self, store: Arc<SharedStore>) -> Self {
+        self.with_server(Box::new(|site| match site.given {
+            Some(_) => Err(ConfigError::Builder("a client in memory has no pool")),
+            None => Ok(Node::of(Arc::new(MemoryLine(store)))),
+        }))
+    }
+
+    /// Puts `prefix` in front of every key. Defaults to nothing, so that keys can be shared with
+    /// other programs.
+    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
+        self.prefix = prefix.as_ref().to_vec();
+        self
+    }
+
+    /// What tokens say of their holder, for whoever looks at a key: 1 to [`Label::MAX_LEN`] bytes.
+    /// Defaults to `host:pid`.
+    pub fn label(mut self, label: impl AsRef<str>) -> Self {
+        self.label = Some(Label::new(label.as_ref()));
+        self
+    }
+
+    /// Tokens say nothing of their holder: they are a bare UUID.
+    pub fn no_label(mut self) -> Self {
+        self.label = Some(Ok(Label::off()));
+        self
+    }
+
+    /// How long a command waits for its reply, and before that for a free connection of the pool;
+    /// never above a third of the lock's TTL. Defaults to 1 s.
+    pub const fn response_deadline(mut self, limit: Duration) -> Self {
+        self.limits.response = limit;
+        self
+    }
+
+    /// How long it may take to connect, log in, and find out what the server can do. Defaults to 1 s.
+    ///
+    /// Looking up the server's name is not counted, and a name with several addresses has this long
+    /// for each until one answers.
+    pub const fn connect_deadline(mut self, limit: Duration) -> Self {
+        self.limits.connect = limit;
+        self
+    }
+
+    /// Connects, and finds out what the server can do.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if what was said makes no sense; [`Error::Backend`] if the server cannot be
+    /// reached within the connect deadline, or refuses user or password.
+    pub fn build(self) -> Result<Client, Error> {
+        self.client()?.ready()
+    }
+
+    pub(crate) fn build_in_memory(self) -> Client {
+        let node = Node::of(Arc::new(MemoryLine(Arc::default())));
+        Client::new(node, self.prefix.into(), Label::default(), self.limits)
+    }
+
+    pub(crate) fn with_server(mut self, server: MakeNode) -> Self {
+        self.said_twice |= self.server.is_some();
+        self.server = Some(server);
+        self
+    }
+
+    pub(crate) fn with_given(mut self, line: MakeLine) -> Self {
+        self.said_twice |= self.given.is_some();
+        self.given = Some(line);
+        self
+    }
+
+    fn client(self) -> Result<Client, ConfigError> {
+        if self.said_twice {
+            return Err(ConfigError::Builder("a client has one server; say where it is once"));
+        }
+        match (self.pool_size, &self.given) {
+            (Some(0), _) => return Err(ConfigError::Builder("a pool has at least 1 connection")),
+            (Some(_), Some(_)) => {
+                return Err(ConfigError::Builder("`pool_size` is for a pool of the client's own"));
+            }
+            _ => {}
+        }
+        let limits = self.limits.checked()?;
+        let label = self.label.transpose()?.unwrap_or_default();
+        let pool_size = self.pool_size.unwrap_or(DEFAULT_POOL_SIZE);
+        let mut site = Site { prefix: self.prefix.into(), limits, pool_size, given: None };
+        site.given = self.given.map(|make| make(&site));
+        let node = match (self.server, &site.given) {
+            (Some(server), _) => server(&site)?,
+            (None, Some(given)) => Node::of(Arc::clone(given)),
+            (None, None) => {
+                let help = "where is the server? say `.url(…)`, or `.in_memory()`";
+                return Err(ConfigError::Builder(help));
+            }
+        };
+        Ok(Client::new(node, site.prefix, label, limits))
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("label", &self.label)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

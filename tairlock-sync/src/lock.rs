@@ -1,0 +1,171 @@
+//! [`Lock`]: one lock as it is asked for, and the two ways to ask.
+
+use std::{sync::Mutex, time::Duration};
+
+use event_listener::{Event, EventListener};
+use tairlock::{
+    Error, Fault, FaultKind, Key, Operation, Token, Ttl,
+    bell::Turn,
+    options::Request,
+    proto::{Acquire, Grant, Op, Undo, Verdict},
+    time,
+};
+
+use crate::{
+    Client, LockGuard,
+    client::Inner,
+    drive::{self, Port},
+};
+
+/// A lock as it is asked for: its key and its options. Cheap to clone, and usable any number of times.
+///
+/// ```
+/// # use std::time::Duration;
+/// # fn main() -> Result<(), tairlock_sync::Error> {
+/// let client = tairlock_sync::Client::in_memory();
+/// let lock = client.lock("report").ttl(Duration::from_secs(30));
+/// match lock.try_acquire()? {
+///     Some(guard) => guard.release().map(drop)?,
+///     None => println!("somebody else is at it"),
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a lock is not held before `acquire` or `try_acquire`"]
+pub struct Lock {
+    client: Result<Client, Error>,
+    request: Result<Request, Error>,
+}
+
+impl Lock {
+    tairlock::__lock_setters!();
+
+    /// Takes the lock, blocking the thread while somebody else holds it.
+    ///
+    /// Callers of one client who want the same lock are served in the order in which they came.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if it was held by others for all of the wait ([`Lock::wait`], 3 s);
+    /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
+    /// failed, at once where time cannot cure it and at the end of the wait where it might have.
+    /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
+    /// [`Error::Closed`] after [`Client::close`].
+    pub fn acquire(&self) -> Result<LockGuard, Error> {
+        let (client, request) = self.checked()?;
+        Self::take(client, request.clone())
+    }
+
+    /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], but never [`Error::Busy`] or [`Error::TimedOut`].
+    pub fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
+        let (client, request) = self.checked()?;
+        let request = Request { wait: Duration::ZERO, ..request.clone() };
+        match Self::take(client, request) {
+            Ok(guard) => Ok(Some(guard)),
+            Err(Error::Busy { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) const fn new(
+        client: Result<Client, Error>,
+        request: Result<Request, Error>,
+    ) -> Self {
+        Self { client, request }
+    }
+
+    /// A lock that answers `error` whenever it is asked for.
+    pub(crate) const fn refused(error: Error) -> Self {
+        Self { client: Err(error), request: Err(Error::Closed) }
+    }
+
+    fn checked(&self) -> Result<(&Client, &Request), Error> {
+        let client = self.client.as_ref().map_err(Clone::clone)?;
+        let request = self.request.as_ref().map_err(Clone::clone)?;
+        if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
+    }
+
+    fn take(client: &Client, request: Request) -> Result<LockGuard, Error> {
+        let inner = client.inner();
+        let mut attempt = Attempt::begin(inner, &request);
+        let bell = attempt.listen();
+        attempt.look_ahead();
+        let (sent, until) = drive::drive(&attempt.machine, &attempt, bell).granted(&request.key)?;
+        let turn = attempt.turn.take();
+        let Request { key, ttl, renew, .. } = request;
+        let token = attempt.token.clone();
+        let grant = Grant { key, token, ttl, renew, sent, until };
+        let ((lease, tenancy), closed) =
+            inner.keep.with(|keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+        if closed {
+            return Err(Error::Closed);
+        }
+        let guard = LockGuard::new(client.clone(), lease, tenancy);
+        if inner.keep.is_running() {
+            return Ok(guard);
+        }
+        let text = "the operating system gives no thread for the keeper, which renews leases";
+        let fault = Fault::new(FaultKind::Config, text);
+        let key = Some(guard.key().clone());
+        Err(Error::Backend { key, operation: Operation::Acquire, fault })
+    }
+}
+
+/// One acquire under way. Dropped before it is granted, it undoes what it may have left.
+struct Attempt<'a> {
+    inner: &'a Inner,
+    machine: Mutex<Acquire>,
+    turn: Option<Turn>,
+    key: Key,
+    token: Token,
+    ttl: Ttl,
+}
+
+impl<'a> Attempt<'a> {
+    fn begin(inner: &'a Inner, request: &Request) -> Self {
+        let token = Token::generate(&inner.label);
+        let (limit, seed) = (inner.limits.response, inner.next_seed());
+        let machine = Acquire::new(request, token.clone(), limit, seed, time::now());
+        // Who does not wait does not stand in line either, and asks the server.
+        let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
+        let (key, machine) = (request.key.clone(), Mutex::new(machine));
+        Self { inner, machine, turn, key, token, ttl: request.ttl }
+    }
+
+    /// Stands in line if somebody is in front. Asked after the bell was listened for.
+    fn look_ahead(&self) {
+        if self.turn.as_ref().is_some_and(|turn| !turn.has_come()) {
+            drive::lock(&self.machine).stand_in_line();
+        }
+    }
+}
+
+impl Port<()> for Attempt<'_> {
+    fn call(&self, (): (), op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        self.inner.commands.call(op, within)
+    }
+
+    fn listen(&self) -> EventListener {
+        self.turn.as_ref().map_or_else(|| Event::new().listen(), Turn::listen)
+    }
+
+    fn rung(&self) -> bool {
+        self.turn.as_ref().is_some_and(Turn::has_come)
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !drive::lock(&self.machine).leaves_residue() {
+            return;
+        }
+        let (key, token) = (self.key.clone(), self.token.clone());
+        let now = time::now();
+        // A reply that is missing cost its connection: there is none left to send the undoing down, and
+        // on another it may overtake the acquire. So it is sent again.
+        let (until, route, again) = (now + self.ttl.as_duration(), None, true);
+        self.inner.keep.with(|keeper| keeper.undo(Undo { key, token, until, route, again }, now));
+    }
+}

@@ -1,0 +1,44 @@
+//! Nodes and lines: where operations go, whatever stands behind.
+
+mod memory;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+pub(crate) use memory::MemoryLine;
+use tairlock::{
+    Fault,
+    proto::{Op, Verdict},
+};
+
+/// A way to one server, or to what acts as one. Any number of threads call at once.
+pub(crate) trait Line: Debug + Send + Sync {
+    /// Asks, connecting first where that is needed, and waits for the answer for at most `within`.
+    fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault>;
+
+    /// As [`Line::call`], if that takes neither waiting for a connection nor opening one.
+    fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>>;
+
+    /// Connects.
+    fn ready(&self) -> Result<(), Fault>;
+}
+
+pub(crate) type SharedLine = Arc<dyn Line>;
+
+/// One server, by what a way to it is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// What callers ask for.
+    pub(crate) commands: SharedLine,
+    /// Renewals, and releases in place of guards: where it is a line of its own, user code can neither
+    /// exhaust nor block it.
+    pub(crate) keeper: SharedLine,
+}
+
+impl Node {
+    /// One line for everything.
+    pub(crate) fn of(line: SharedLine) -> Self {
+        Self { commands: Arc::clone(&line), keeper: line }
+    }
+}

@@ -1,0 +1,128 @@
+//! One connection, and what goes over it within deadlines.
+
+use std::time::{Duration, Instant};
+
+use redis::{Connection, RedisError, RedisResult, Value};
+use tairlock::{
+    Fault, FaultKind,
+    dialect::{Batch, Detection, Exchange, Reply, Speech, select},
+    proto::{Op, Verdict},
+    redis::{pipeline, reply, sent_fault, unused_key},
+};
+
+/// Below this, sockets take no timeout for one.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// A connection for as long as one operation takes.
+///
+/// After an error of any of its methods the connection must not be used again: what is still to come
+/// down it would be taken for the answer to a later question. redis-rs counts such replies and skips
+/// them, but a lock's reply decides who holds it, and a count is not enough to stake that on.
+pub(super) struct Wire<'a> {
+    pub(super) connection: &'a mut Connection,
+    /// The socket's timeouts, where they are known.
+    pub(super) patience: &'a mut Option<Duration>,
+}
+
+impl Wire<'_> {
+    /// Carries `op` through as many rounds as it needs. The outer error is the connection's.
+    pub(super) fn exchange(
+        &mut self,
+        op: &Op,
+        speech: &Speech,
+        within: Duration,
+    ) -> Result<Result<Verdict, Fault>, Fault> {
+        let until = Instant::now() + within;
+        self.wait_for(within).map_err(|error| lost(&error, within))?;
+        let mut exchange = Exchange::new(op, speech);
+        loop {
+            let replies = self.send(&exchange.batch(), until).map_err(|e| lost(&e, within))?;
+            match exchange.hear(replies) {
+                // A reply that makes no sense may be the reply to something else.
+                Some(Err(fault)) if fault.kind() == FaultKind::Protocol => return Err(fault),
+                Some(answer) => return Ok(answer),
+                None => self.hurry(until).map_err(|error| lost(&error, within))?,
+            }
+        }
+    }
+
+    /// Turns to database `db`, unless that is 0, and finds out what the server can do. The outer error
+    /// is the connection's.
+    pub(super) fn enter(
+        &mut self,
+        db: u64,
+        prefix: &[u8],
+        within: Duration,
+    ) -> RedisResult<Result<Speech, Fault>> {
+        let until = Instant::now() + within;
+        let (detection, mut batch) = match unused_key(prefix) {
+            Some(key) => {
+                let (detection, batch) = Detection::begin(&key);
+                (Some(detection), batch)
+            }
+            None => (None, Batch::new()),
+        };
+        if db != 0 {
+            batch.insert(0, select(db));
+        }
+        self.wait_for(within)?;
+        let mut replies = self.send(&batch, until)?;
+        if db != 0
+            && let Reply::Error(fault) = replies.remove(0)
+        {
+            return Ok(Err(fault));
+        }
+        Ok(detection.map_or_else(|| Ok(Speech::default()), |it| it.finish(&replies)))
+    }
+
+    fn send(&mut self, batch: &Batch, until: Instant) -> RedisResult<Vec<Reply>> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.connection.send_packed_command(&pipeline(batch).get_packed_pipeline())?;
+        let mut replies = Vec::with_capacity(batch.len());
+        while replies.len() < batch.len() {
+            match self.connection.recv_response()? {
+                Value::Push { .. } => {}
+                value => replies.push(reply(value)),
+            }
+            if replies.len() < batch.len() {
+                self.hurry(until)?;
+            }
+        }
+        Ok(replies)
+    }
+
+    /// Sets the socket's timeouts, unless they are what they should be.
+    fn wait_for(&mut self, within: Duration) -> RedisResult<()> {
+        let within = within.max(SHORTEST);
+        if *self.patience != Some(within) {
+            *self.patience = None;
+            self.connection.set_read_timeout(Some(within))?;
+            self.connection.set_write_timeout(Some(within))?;
+            *self.patience = Some(within);
+        }
+        Ok(())
+    }
+
+    /// A timeout is for one read, a deadline for all of them: what was used up is taken off, once it
+    /// is more than an eighth.
+    fn hurry(&mut self, until: Instant) -> RedisResult<()> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
+        }
+        match *self.patience {
+            Some(set) if left >= set - set / 8 => Ok(()),
+            _ => self.wait_for(left),
+        }
+    }
+}
+
+fn lost(error: &RedisError, within: Duration) -> Fault {
+    if error.is_timeout() {
+        Fault::ambiguous(FaultKind::NoReply, format!("no reply within {within:?}"))
+    } else {
+        sent_fault(error)
+    }
+}

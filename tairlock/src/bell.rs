@@ -1,0 +1,125 @@
+//! Who in this process waits for which lock, in order, and what rings when their turn comes.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use event_listener::{Event, EventListener};
+
+use crate::Key;
+
+/// One line of waiters per key. The first of a line is the only one who asks the server.
+#[derive(Debug, Default)]
+pub struct Queue {
+    lines: Mutex<HashMap<Key, BTreeMap<u64, Arc<Event>>>>,
+    next: AtomicU64,
+}
+
+impl Queue {
+    /// Takes the last place in the line for `key`.
+    pub fn enter(self: &Arc<Self>, key: &Key) -> Turn {
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        let bell = Arc::new(Event::new());
+        self.lock().entry(key.clone()).or_default().insert(ticket, Arc::clone(&bell));
+        Turn { queue: Arc::clone(self), key: key.clone(), ticket, bell }
+    }
+
+    /// How many stand in line for `key`, the holder included.
+    #[must_use]
+    pub fn len(&self, key: &Key) -> usize {
+        self.lock().get(key).map_or(0, BTreeMap::len)
+    }
+
+    /// Rings for the first in the line for `key`: it may be worth asking the server now.
+    pub fn ring(&self, key: &Key) {
+        if let Some(first) = self.lock().get(key).and_then(|line| line.values().next()) {
+            first.notify(1);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, BTreeMap<u64, Arc<Event>>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place in the line for one key. Dropping it leaves the line and rings for who comes next.
+pub struct Turn {
+    queue: Arc<Queue>,
+    key: Key,
+    ticket: u64,
+    bell: Arc<Event>,
+}
+
+impl Turn {
+    /// Whether everybody who came before has left.
+    #[must_use]
+    pub fn has_come(&self) -> bool {
+        self.queue
+            .lock()
+            .get(&self.key)
+            .and_then(|line| line.keys().next())
+            .is_some_and(|&first| first == self.ticket)
+    }
+
+    /// What rings for this place. Listen first, then ask [`Turn::has_come`].
+    #[must_use]
+    pub fn listen(&self) -> EventListener {
+        self.bell.listen()
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut lines = self.queue.lock();
+        let Some(line) = lines.get_mut(&self.key) else { return };
+        let was_first = line.keys().next() == Some(&self.ticket);
+        line.remove(&self.ticket);
+        match line.values().next() {
+            None => {
+                lines.remove(&self.key);
+            }
+            Some(next) if was_first => {
+                next.notify(1);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("key", &self.key).field("ticket", &self.ticket).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use event_listener::Listener;
+
+    use super::*;
+
+    #[test]
+    fn in_order_and_without_residue() {
+        let queue = Arc::new(Queue::default());
+        let (key, other) = (Key::new("k").unwrap(), Key::new("o").unwrap());
+        let (a, b, c) = (queue.enter(&key), queue.enter(&key), queue.enter(&key));
+        assert!(queue.enter(&other).has_come());
+        assert!(a.has_come() && !b.has_come() && !c.has_come());
+
+        let rung = c.listen();
+        drop(b);
+        assert!(!c.has_come(), "leaving from the middle moves nobody to the front");
+        drop(a);
+        assert!(c.has_come());
+        rung.wait_timeout(Duration::from_secs(10)).expect("rung when its turn came");
+        drop(c);
+        assert!(queue.lock().is_empty(), "nothing is kept for keys that nobody waits for");
+    }
+}

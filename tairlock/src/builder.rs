@@ -1,0 +1,140 @@
+//! [`ClientBuilder`]: where the server is, and what else a client can be told.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{
+    Client, ConfigError, Error, Label,
+    memory::SharedStore,
+    node::{MemoryNode, Node},
+    options::Limits,
+};
+
+/// Builds a [`Client`]. Begin with [`Client::builder`].
+///
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), tairlock::Error> {
+/// let client = tairlock::Client::builder()
+///     .in_memory() // or .url("redis://…")
+///     .prefix("billing:")
+///     .label("worker-3")
+///     .build()
+///     .await?;
+/// let guard = client.lock("7").acquire().await?;
+/// assert_eq!(guard.key().as_bytes(), b"billing:7");
+/// # Ok(()) }
+/// ```
+#[derive(Default)]
+#[must_use]
+pub struct ClientBuilder {
+    server: Option<MakeNode>,
+    said_twice: bool,
+    prefix: Vec<u8>,
+    label: Option<Result<Label, ConfigError>>,
+    limits: Limits,
+}
+
+/// Makes the node once everything has been said.
+pub(crate) type MakeNode = Box<dyn FnOnce(&Site) -> Result<Arc<dyn Node>, ConfigError> + Send>;
+
+/// What a node needs to know of its client.
+pub(crate) struct Site {
+    pub(crate) prefix: Arc<[u8]>,
+    pub(crate) limits: Limits,
+}
+
+impl ClientBuilder {
+    /// Locks on an embedded server inside this process.
+    pub fn in_memory(self) -> Self {
+        self.on(Arc::default())
+    }
+
+    /// As [`ClientBuilder::in_memory`], on a store that others hold too: other clients of this
+    /// process, or a test that looks at it.
+    pub fn store(self, store: Arc<SharedStore>) -> Self {
+        self.on(store)
+    }
+
+    /// Puts `prefix` in front of every key. Defaults to nothing, so that keys can be shared with
+    /// other programs.
+    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
+        self.prefix = prefix.as_ref().to_vec();
+        self
+    }
+
+    /// What tokens say of their holder, for whoever looks at a key: 1 to [`Label::MAX_LEN`] bytes.
+    /// Defaults to `host:pid`.
+    pub fn label(mut self, label: impl AsRef<str>) -> Self {
+        self.label = Some(Label::new(label.as_ref()));
+        self
+    }
+
+    /// Tokens say nothing of their holder: they are a bare UUID.
+    pub fn no_label(mut self) -> Self {
+        self.label = Some(Ok(Label::off()));
+        self
+    }
+
+    /// How long a command waits for its reply; never above a third of the lock's TTL. Defaults to 1 s.
+    pub const fn response_deadline(mut self, limit: Duration) -> Self {
+        self.limits.response = limit;
+        self
+    }
+
+    /// How long it may take to connect, log in, and find out what the server can do. Defaults to 1 s.
+    pub const fn connect_deadline(mut self, limit: Duration) -> Self {
+        self.limits.connect = limit;
+        self
+    }
+
+    /// Connects, and finds out what the server can do.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if what was said makes no sense; [`Error::Backend`] if the server cannot be
+    /// reached within the connect deadline, or refuses user or password.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes what was opened.
+    pub async fn build(self) -> Result<Client, Error> {
+        self.client()?.ready().await
+    }
+
+    pub(crate) fn build_in_memory(self) -> Client {
+        let node = Arc::new(MemoryNode::new(Arc::default()));
+        Client::new(node, self.prefix.into(), Label::default(), self.limits)
+    }
+
+    pub(crate) fn with_node(mut self, server: MakeNode) -> Self {
+        self.said_twice |= self.server.is_some();
+        self.server = Some(server);
+        self
+    }
+
+    fn on(self, store: Arc<SharedStore>) -> Self {
+        self.with_node(Box::new(|_| Ok(Arc::new(MemoryNode::new(store)))))
+    }
+
+    fn client(self) -> Result<Client, ConfigError> {
+        if self.said_twice {
+            return Err(ConfigError::Builder("a client has one server; say where it is once"));
+        }
+        let Some(server) = self.server else {
+            return Err(ConfigError::Builder(
+                "where is the server? say `.url(…)`, or `.in_memory()`",
+            ));
+        };
+        let limits = self.limits.checked()?;
+        let label = self.label.transpose()?.unwrap_or_default();
+        let site = Site { prefix: self.prefix.into(), limits };
+        let node = server(&site)?;
+        Ok(Client::new(node, site.prefix, label, site.limits))
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("label", &self.label)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! [`Client`]: one server, one keeper, and the lines of those who wait.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use crate::{
+    ClientBuilder, Error, Key, Label, Lock, Operation,
+    bell::Queue,
+    keep::Keep,
+    node::{Node, Role},
+    options::{Limits, Request},
+    runtime::Runtime,
+    value::Values,
+};
+
+/// A server to lock on. Cheap to clone; clones are one client.
+///
+/// All guards of a client are renewed from one place, and callers of one client who want the same lock
+/// stand in one line, of which only the first asks the server.
+///
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), tairlock::Error> {
+/// let client = tairlock::Client::in_memory();
+/// let guard = client.lock("invoice:7").acquire().await?;
+/// assert!(guard.is_held());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) node: Arc<dyn Node>,
+    pub(crate) keep: Arc<Keep>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) values: Arc<Values>,
+    pub(crate) label: Label,
+    pub(crate) limits: Limits,
+    prefix: Arc<[u8]>,
+    seed: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Client {
+    /// A client of an embedded server inside this process: for tests, examples, and programs that run
+    /// on one machine. It shares nothing with any other client; its clones do.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        ClientBuilder::default().build_in_memory()
+    }
+
+    /// Everything that a client can be told.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// The lock called `key`: any non-empty bytes, up to [`Key::MAX_LEN`] with the client's prefix.
+    ///
+    /// Nothing is sent before [`Lock::acquire`] or [`Lock::try_acquire`]; an unusable key is refused
+    /// there.
+    pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
+        Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(Request::new))
+    }
+
+    /// Grants nothing any more, ends every renewal, and releases every lock that is held.
+    ///
+    /// Waits for the releases for at most two response deadlines, and says whether all were answered;
+    /// what was not dies with its TTL. Guards that are still alive are released, and told nothing.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not call it off: the releases go on without being waited for.
+    pub async fn close(&self) -> bool {
+        self.0.closed.store(true, Ordering::Relaxed);
+        self.0.keep.close();
+        let limit = self.0.limits.response * 2;
+        match Runtime::current() {
+            Some(runtime) => self.0.keep.drained(runtime, limit).await,
+            None => false,
+        }
+    }
+
+    pub(crate) fn new(
+        node: Arc<dyn Node>,
+        prefix: Arc<[u8]>,
+        label: Label,
+        limits: Limits,
+    ) -> Self {
+        let keep = Keep::new(Arc::clone(&node), limits.response);
+        let (queue, values) = (Arc::default(), Arc::default());
+        let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let (seed, closed) = (AtomicU64::new(seed), AtomicBool::new(false));
+        Self(Arc::new(Inner { node, keep, queue, values, label, limits, prefix, seed, closed }))
+    }
+
+    /// Connects now, rather than at the first command.
+    pub(crate) async fn ready(self) -> Result<Self, Error> {
+        let connect = |fault| Error::Backend { key: None, operation: Operation::Connect, fault };
+        Runtime::here().map_err(connect)?;
+        self.0.node.line(Role::Commands).await.map_err(connect)?;
+        Ok(self)
+    }
+
+    /// `key` behind the client's prefix.
+    pub(crate) fn key(&self, key: &[u8]) -> Result<Key, Error> {
+        Key::with_prefix(&self.0.prefix, key).map_err(Error::from)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Inner {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// A seed for one machine: no two are alike, and the first is the client's own.
+    pub(crate) fn next_seed(&self) -> u64 {
+        self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.keep.close();
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}

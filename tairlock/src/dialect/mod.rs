@@ -1,0 +1,201 @@
+//! How operations are said to a server and its replies understood: a list of ways per question, best first.
+//!
+//! A [`Way`] is one spelling of one question, without I/O. To add one, write it in a file of its own
+//! and put it on its list below; detection, fall-back and the laws pick it up from there.
+
+mod acquire;
+mod detect;
+mod exchange;
+mod exstring;
+mod hash;
+mod ifeq;
+mod program;
+mod script;
+mod tair;
+mod wire;
+
+use std::{
+    fmt::Debug,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+pub use detect::{Detection, select};
+pub use exchange::Exchange;
+pub use wire::{Arg, Batch, Command, Reply};
+
+use crate::{Fault, Key, Token, Ttl, fault::FaultKind, proto::Verdict, value::Action};
+
+/// The ways to take a lock.
+pub static ACQUIRE: &[&dyn Way] = &[&acquire::SetNxGet, &acquire::SetNx];
+/// The ways to prolong a lease.
+pub static RENEW: &[&dyn Way] = &[&ifeq::SetIfEq, &tair::Cas, &script::RENEW];
+/// The ways to give a lock back.
+pub static RELEASE: &[&dyn Way] = &[&ifeq::DelIfEq, &ifeq::DelEx, &tair::Cad, &script::RELEASE];
+/// The ways to keep versioned values. One way is one form of them, which all questions about values
+/// share, so that nothing is written in one form and looked for in another.
+pub static VALUE: &[&dyn Way] =
+    &[&exstring::ExString { whole: false }, &hash::Hash { whole: false }];
+
+/// What is asked about one key.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The lock, or the value.
+    pub key: Key,
+    /// Our token; no meaning for a value.
+    pub token: Token,
+    /// For how long; no meaning for a release or a value.
+    pub ttl: Ttl,
+    /// About a value; no meaning for a lock.
+    pub action: Action,
+}
+
+/// One spelling of one question.
+pub trait Way: Debug + Sync {
+    /// The commands it uses, for the person who reads logs and the doctor's report.
+    fn name(&self) -> &'static str;
+
+    /// The question as a command.
+    fn say(&self, ask: &Ask) -> Command;
+
+    /// The reply's meaning.
+    fn hear(&self, ask: &Ask, reply: Reply) -> Heard;
+
+    /// Commands that travel right behind it, for what its own reply does not tell.
+    fn say_behind(&self, _ask: &Ask) -> Batch {
+        Batch::new()
+    }
+
+    /// The meaning of the reply and of those to [`Way::say_behind`].
+    fn hear_all(&self, ask: &Ask, reply: Reply, _behind: Vec<Reply>) -> Heard {
+        self.hear(ask, reply)
+    }
+
+    /// How to find out whether a server knows this way; `None` if every server does.
+    fn probe(&self) -> Option<Probe> {
+        None
+    }
+}
+
+/// How to find out whether a server knows a way.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// The command whose presence tells it, for `COMMAND INFO`; `None` where only trying tells.
+    pub command: Option<&'static str>,
+    /// A command that changes nothing, for a key that does not exist.
+    pub attempt: fn(&Key) -> Command,
+    /// Whether this reply to the attempt shows that the server knows the way.
+    pub shows: fn(&Reply) -> Known,
+}
+
+/// Whether a server knows a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// The reply says nothing about it: no permission, not now, not here.
+    Unclear,
+}
+
+/// What a reply means.
+#[derive(Debug)]
+pub enum Heard {
+    /// The answer.
+    Verdict(Verdict),
+    /// One more command is needed.
+    Then(&'static dyn Way),
+    /// The server does not know this way.
+    Unknown(Fault),
+    /// It failed.
+    Fault(Fault),
+}
+
+impl Heard {
+    /// Reads an error reply, and whatever else no way has a reading for.
+    fn unexpected(reply: Reply) -> Self {
+        match reply {
+            Reply::Error(fault) if fault.kind() == FaultKind::Unsupported => Self::Unknown(fault),
+            Reply::Error(fault) => Self::Fault(fault),
+            other => Self::Fault(Fault::ambiguous(
+                FaultKind::Protocol,
+                format!("the server answered {}", other.shape()),
+            )),
+        }
+    }
+}
+
+/// Which way is used for which question on one connection: the best that is not known to be missing.
+#[derive(Debug, Default)]
+pub struct Speech {
+    acquire: AtomicUsize,
+    renew: AtomicUsize,
+    release: AtomicUsize,
+    value: AtomicUsize,
+}
+
+/// A question, as a place in [`Speech`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// See [`ACQUIRE`].
+    Acquire,
+    /// See [`RENEW`].
+    Renew,
+    /// See [`RELEASE`].
+    Release,
+    /// See [`VALUE`].
+    Value,
+}
+
+impl Question {
+    /// Every question.
+    pub const ALL: [Self; 4] = [Self::Acquire, Self::Renew, Self::Release, Self::Value];
+
+    /// The ways to ask it, best first.
+    #[must_use]
+    pub fn ways(self) -> &'static [&'static dyn Way] {
+        match self {
+            Self::Acquire => ACQUIRE,
+            Self::Renew => RENEW,
+            Self::Release => RELEASE,
+            Self::Value => VALUE,
+        }
+    }
+}
+
+impl Speech {
+    /// The way in use for `question`.
+    #[must_use]
+    pub fn way(&self, question: Question) -> &'static dyn Way {
+        question.ways()[self.place(question).load(Ordering::Relaxed)]
+    }
+
+    /// Uses the way called `name` from here on, or says that there is none of that name. For tests
+    /// and comparisons: detection finds the best by itself.
+    pub fn insist(&self, question: Question, name: &str) -> bool {
+        let found = question.ways().iter().position(|way| way.name() == name);
+        if let Some(index) = found {
+            self.place(question).store(index, Ordering::Relaxed);
+        }
+        found.is_some()
+    }
+
+    /// The server does not know the way at `index`: a later one is used from here on.
+    fn demote(&self, question: Question, index: usize) {
+        let next = (index + 1).min(question.ways().len() - 1);
+        self.place(question).fetch_max(next, Ordering::Relaxed);
+    }
+
+    fn index(&self, question: Question) -> usize {
+        self.place(question).load(Ordering::Relaxed)
+    }
+
+    const fn place(&self, question: Question) -> &AtomicUsize {
+        match question {
+            Question::Acquire => &self.acquire,
+            Question::Renew => &self.renew,
+            Question::Release => &self.release,
+            Question::Value => &self.value,
+        }
+    }
+}

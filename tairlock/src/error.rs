@@ -1,0 +1,321 @@
+//! [`Error`]: everything an operation can answer besides what was asked for.
+
+use std::{fmt, time::Duration};
+
+use crate::{Fault, Key, Label, LossReason, Ttl, value::Action};
+
+/// Why an operation did not do what was asked.
+///
+/// *Busy* ([`Error::Busy`], [`Error::TimedOut`]) means that a server answered and somebody else holds
+/// the lock. A fault of a server or of the network is [`Error::Backend`], never busy.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Somebody else holds the lock, and the caller asked not to wait.
+    #[error("lock {key:?} is held by somebody else; pass a `wait` to queue for it")]
+    Busy {
+        /// The lock.
+        key: Key,
+    },
+    /// Somebody else held the lock for as long as the caller was ready to wait.
+    #[error(
+        "lock {key:?} was not free within {waited:?}; pass a longer `wait`, or try again later"
+    )]
+    TimedOut {
+        /// The lock.
+        key: Key,
+        /// How long the caller waited.
+        waited: Duration,
+    },
+    /// The lease ended before the work did.
+    #[error("the lease of lock {key:?} was lost: {reason}")]
+    Lost {
+        /// The lock.
+        key: Key,
+        /// How it was lost.
+        reason: LossReason,
+    },
+    /// The value's version is not the expected one; nothing was written.
+    #[error("value {key:?} {}; read it and try again", Moved(*expected, *found))]
+    Conflict {
+        /// The value.
+        key: Key,
+        /// The version that it was to have; `None` if nothing was to be there.
+        expected: Option<u64>,
+        /// The version that it has; `None` if nothing is there.
+        found: Option<u64>,
+    },
+    /// An update met conflicts for all of its budget; nothing was written.
+    #[error(
+        "value {key:?} was not updated in {attempts} attempts within {elapsed:?}: others changed it \
+         each time; try again later, raise `max_attempts` or `within`, or take a lock"
+    )]
+    Exhausted {
+        /// The value.
+        key: Key,
+        /// How many times it was tried.
+        attempts: u32,
+        /// For how long.
+        elapsed: Duration,
+    },
+    /// The reply to a write was lost, and nothing tells any more whether the write was done.
+    #[error(
+        "value {key:?} may have been written or not, as the reply was lost ({fault}); read it to decide"
+    )]
+    MaybeCommitted {
+        /// The value.
+        key: Key,
+        /// How the reply was lost.
+        fault: Fault,
+    },
+    /// There is no value to update.
+    #[error("value {key:?} does not exist; create it, or update it with a default")]
+    Absent {
+        /// The value.
+        key: Key,
+    },
+    /// What stands under the key cannot be read by the codec; it is left as it is.
+    #[error(
+        "value {key:?} cannot be read as {codec}: {reason}; use the codec that it was written with"
+    )]
+    Decode {
+        /// The value.
+        key: Key,
+        /// The codec.
+        codec: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The codec cannot write the value; nothing was written.
+    #[error("value {key:?} cannot be written as {codec}: {reason}; use another codec or type")]
+    Encode {
+        /// The value.
+        key: Key,
+        /// The codec.
+        codec: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A server, or the way to it, failed.
+    #[error("{}: {fault}", During(*operation, key.as_ref()))]
+    Backend {
+        /// The lock, where the operation concerned one.
+        key: Option<Key>,
+        /// What was being done.
+        operation: Operation,
+        /// What went wrong. Its text is part of this error's own.
+        fault: Fault,
+    },
+    /// The request made no sense; nothing was sent.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no default client.
+    #[error(
+        "no default client: call `set_default(client)` once at start-up, or name a client with \
+         `using = …`"
+    )]
+    NoDefaultClient,
+    /// The client was closed.
+    #[error("the client is closed")]
+    Closed,
+}
+
+impl Error {
+    /// Whether somebody else held the lock: [`Error::Busy`] or [`Error::TimedOut`].
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::TimedOut { .. })
+    }
+
+    /// Whether the lease was lost while the work was under way.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+
+    /// Whether a value was not as expected, and nothing was written: what `#[optimistic_retry]` tries
+    /// again.
+    #[must_use]
+    pub const fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict { .. })
+    }
+
+    /// Whether the same call may well succeed a little later.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Busy { .. }
+            | Self::TimedOut { .. }
+            | Self::Lost { .. }
+            | Self::Conflict { .. }
+            | Self::Exhausted { .. } => true,
+            Self::Backend { fault, .. } => fault.is_transient(),
+            // To repeat what may have been done is not to try again.
+            Self::MaybeCommitted { .. }
+            | Self::Absent { .. }
+            | Self::Decode { .. }
+            | Self::Encode { .. }
+            | Self::Config(_)
+            | Self::NoDefaultClient
+            | Self::Closed => false,
+        }
+    }
+
+    /// The lock or value that the operation was about, if it was about one.
+    #[must_use]
+    pub const fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Busy { key }
+            | Self::TimedOut { key, .. }
+            | Self::Lost { key, .. }
+            | Self::Conflict { key, .. }
+            | Self::Exhausted { key, .. }
+            | Self::MaybeCommitted { key, .. }
+            | Self::Absent { key }
+            | Self::Decode { key, .. }
+            | Self::Encode { key, .. } => Some(key),
+            Self::Backend { key, .. } => key.as_ref(),
+            Self::Config(_) | Self::NoDefaultClient | Self::Closed => None,
+        }
+    }
+
+    /// What a server or the network did, if that is what failed.
+    #[must_use]
+    pub const fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Backend { fault, .. } | Self::MaybeCommitted { fault, .. } => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+/// What was being done when a server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Opening a connection.
+    Connect,
+    /// Taking a lock.
+    Acquire,
+    /// Prolonging a lease.
+    Renew,
+    /// Giving a lock back.
+    Release,
+    /// Reading a value.
+    Read,
+    /// Writing a value.
+    Write,
+    /// Deleting a value.
+    Remove,
+}
+
+impl Operation {
+    pub(crate) const fn of(action: &Action) -> Self {
+        match action {
+            Action::Read => Self::Read,
+            Action::Swap { .. } | Action::Create { .. } | Action::Overwrite { .. } => Self::Write,
+            Action::Remove { .. } => Self::Remove,
+        }
+    }
+}
+
+/// "has version 9 instead of 7", with what was expected and what was found.
+struct Moved(Option<u64>, Option<u64>);
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, self.1) {
+            (Some(expected), Some(found)) => {
+                write!(f, "has version {found} instead of {expected}")
+            }
+            (Some(expected), None) => write!(f, "is gone instead of having version {expected}"),
+            (None, Some(found)) => write!(f, "exists already, with version {found}"),
+            (None, None) => write!(f, "changed meanwhile"),
+        }
+    }
+}
+
+/// "cannot acquire lock `k`", or without the key.
+struct During<'a>(Operation, Option<&'a Key>);
+
+impl fmt::Display for During<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, noun) = match self.0 {
+            Operation::Connect => ("connect", "lock"),
+            Operation::Acquire => ("acquire", "lock"),
+            Operation::Renew => ("renew", "lock"),
+            Operation::Release => ("release", "lock"),
+            Operation::Read => ("read", "value"),
+            Operation::Write => ("write", "value"),
+            Operation::Remove => ("remove", "value"),
+        };
+        match self.1 {
+            Some(key) => write!(f, "cannot {verb} {noun} {key:?}"),
+            None => write!(f, "cannot {verb}"),
+        }
+    }
+}
+
+/// A request that makes no sense. It is refused before anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A key has at least one byte.
+    #[error("a lock's key must not be empty")]
+    EmptyKey,
+    /// The key is longer than [`Key::MAX_LEN`].
+    #[error("a lock's key has at most {max} bytes, prefix included; this one has {len}")]
+    KeyTooLong {
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        max: usize,
+    },
+    /// The TTL is outside [`Ttl::MIN`] `..=` [`Ttl::MAX`].
+    #[error("a ttl is {:?} to {} days; this one is {given:?}", Ttl::MIN, Ttl::MAX.as_secs() / 86_400)]
+    TtlOutOfRange {
+        /// What was asked for.
+        given: Duration,
+    },
+    /// The label is empty, too long, or holds a control character.
+    #[error(
+        "a label has 1 to {} bytes and no control characters; this one has {len}",
+        Label::MAX_LEN
+    )]
+    BadLabel {
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        max: usize,
+    },
+    /// A value stays for 1 ms to 100 years.
+    #[error("a value expires after 1 ms to 100 years, or never; this one after {given:?}")]
+    ExpiryOutOfRange {
+        /// What was asked for.
+        given: Duration,
+    },
+    /// A value's first version is 1 to i64::MAX − 1.
+    #[error("a value's first version is 1 to {}; this one is {given}", i64::MAX - 1)]
+    VersionOutOfRange {
+        /// What was asked for.
+        given: u64,
+    },
+    /// An update tries at least once.
+    #[error("an update has at least 1 attempt")]
+    NoAttempts,
+    /// A deadline of zero never lets a command finish.
+    #[error("the {what} deadline must not be zero")]
+    ZeroDeadline {
+        /// Which deadline.
+        what: &'static str,
+    },
+    /// The server's address cannot be used.
+    #[error("{0}")]
+    Address(String),
+    /// The builder was not told where the server is, or was told twice.
+    #[error("{0}")]
+    Builder(&'static str),
+    /// The default client is set once and stays.
+    #[error("the default client is already set; set it once, at start-up")]
+    DefaultAlreadySet,
+}

@@ -1,0 +1,204 @@
+//! [`Lock`]: one lock as it is asked for, and the two ways to ask.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use event_listener::{Event, EventListener};
+
+use crate::{
+    Client, Error, Fault, Key, LockGuard, Operation, Token, Ttl,
+    bell::Turn,
+    client::Inner,
+    drive::{self, Port},
+    node::{Role, SharedLine, ask},
+    options::Request,
+    proto::{Acquire, Grant, Op, Undo, Verdict},
+    runtime::{BoxFuture, Runtime},
+    time,
+};
+
+/// A lock as it is asked for: its key and its options. Cheap to clone, and usable any number of times.
+///
+/// ```
+/// # use std::time::Duration;
+/// # #[tokio::main] async fn main() -> Result<(), tairlock::Error> {
+/// let client = tairlock::Client::in_memory();
+/// let lock = client.lock("report").ttl(Duration::from_secs(30)).wait(Duration::ZERO);
+/// match lock.try_acquire().await? {
+///     Some(guard) => guard.release().await.map(drop)?,
+///     None => println!("somebody else is at it"),
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a lock is not held before `acquire` or `try_acquire`"]
+pub struct Lock {
+    client: Result<Client, Error>,
+    request: Result<Request, Error>,
+}
+
+impl Lock {
+    crate::__lock_setters!();
+
+    /// Takes the lock, waiting while somebody else holds it.
+    ///
+    /// Callers of one client who want the same lock are served in the order in which they came.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if it was held by others for all of the wait ([`Lock::wait`], 3 s);
+    /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
+    /// failed, at once where time cannot cure it and at the end of the wait where it might have.
+    /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
+    /// [`Error::Closed`] after [`Client::close`].
+    ///
+    /// # Cancel safety
+    /// The future can be dropped at any await: what it may have left on the server is released in the
+    /// background, and dies with its TTL in any case.
+    pub async fn acquire(&self) -> Result<LockGuard, Error> {
+        let (client, request) = self.checked()?;
+        self.take(client, request.clone()).await
+    }
+
+    /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], but never [`Error::Busy`] or [`Error::TimedOut`].
+    ///
+    /// # Cancel safety
+    /// As [`Lock::acquire`].
+    pub async fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
+        let (client, request) = self.checked()?;
+        let request = Request { wait: Duration::ZERO, ..request.clone() };
+        match self.take(client, request).await {
+            Ok(guard) => Ok(Some(guard)),
+            Err(Error::Busy { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) const fn new(
+        client: Result<Client, Error>,
+        request: Result<Request, Error>,
+    ) -> Self {
+        Self { client, request }
+    }
+
+    /// A lock that answers `error` whenever it is asked for.
+    pub(crate) const fn refused(error: Error) -> Self {
+        Self { client: Err(error), request: Err(Error::Closed) }
+    }
+
+    fn checked(&self) -> Result<(&Client, &Request), Error> {
+        let client = self.client.as_ref().map_err(Clone::clone)?;
+        let request = self.request.as_ref().map_err(Clone::clone)?;
+        if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
+    }
+
+    async fn take(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
+        let inner = client.inner();
+        let failed = |fault| {
+            let key = Some(request.key.clone());
+            Error::Backend { key, operation: Operation::Acquire, fault }
+        };
+        let runtime = Runtime::here().map_err(failed)?;
+        let mut attempt = Attempt::begin(inner, &request, runtime);
+        let bell = attempt.listen();
+        attempt.look_ahead();
+        let acquired = drive::drive(&attempt.machine, &attempt, bell, runtime).await;
+        let (sent, until) = acquired.granted(&request.key)?;
+        let turn = attempt.turn.take();
+        let Request { key, ttl, renew, .. } = request;
+        let token = attempt.token.clone();
+        let grant = Grant { key, token, ttl, renew, sent, until };
+        let ((lease, tenancy), closed) =
+            inner.keep.with(|keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+        if closed { Err(Error::Closed) } else { Ok(LockGuard::new(client.clone(), lease, tenancy)) }
+    }
+}
+
+/// One acquire under way. Dropped before it is granted, it undoes what it may have left.
+struct Attempt<'a> {
+    inner: &'a Inner,
+    machine: Mutex<Acquire>,
+    turn: Option<Turn>,
+    lines: Mutex<Lines>,
+    key: Key,
+    token: Token,
+    ttl: Ttl,
+    runtime: Runtime,
+}
+
+/// Which connections carried the acquire.
+#[derive(Default)]
+struct Lines {
+    last: Option<SharedLine>,
+    several: bool,
+}
+
+impl<'a> Attempt<'a> {
+    fn begin(inner: &'a Inner, request: &Request, runtime: Runtime) -> Self {
+        let token = Token::generate(&inner.label);
+        let (limit, seed) = (inner.limits.response, inner.next_seed());
+        let machine = Acquire::new(request, token.clone(), limit, seed, time::now());
+        // Who does not wait does not stand in line either, and asks the server.
+        let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
+        let (key, machine) = (request.key.clone(), Mutex::new(machine));
+        Self {
+            inner,
+            machine,
+            turn,
+            lines: Mutex::default(),
+            key,
+            token,
+            runtime,
+            ttl: request.ttl,
+        }
+    }
+
+    /// Stands in line if somebody is in front. Asked after the bell was listened for.
+    fn look_ahead(&self) {
+        if self.turn.as_ref().is_some_and(|turn| !turn.has_come()) {
+            drive::lock(&self.machine).stand_in_line();
+        }
+    }
+
+    async fn line(&self) -> Result<SharedLine, Fault> {
+        let line = self.inner.node.line(Role::Commands).await?;
+        let mut lines = drive::lock(&self.lines);
+        lines.several |= lines.last.as_ref().is_some_and(|last| !Arc::ptr_eq(last, &line));
+        lines.last = Some(Arc::clone(&line));
+        Ok(line)
+    }
+}
+
+impl Port<()> for Attempt<'_> {
+    fn call(&self, (): (), op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
+        Box::pin(async move {
+            let line = self.line().await?;
+            ask(&*line, self.runtime, &op, within).await
+        })
+    }
+
+    fn listen(&self) -> EventListener {
+        self.turn.as_ref().map_or_else(|| Event::new().listen(), Turn::listen)
+    }
+
+    fn rung(&self) -> bool {
+        self.turn.as_ref().is_some_and(Turn::has_come)
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !drive::lock(&self.machine).leaves_residue() {
+            return;
+        }
+        let Lines { last: route, several: again } = std::mem::take(&mut *drive::lock(&self.lines));
+        let (key, token) = (self.key.clone(), self.token.clone());
+        let now = time::now();
+        let undo = Undo { key, token, until: now + self.ttl.as_duration(), route, again };
+        self.inner.keep.with(|keeper| keeper.undo(undo, now));
+    }
+}

@@ -1,0 +1,213 @@
+//! The embedded server: what every operation does, said once, as data and a function of time.
+//!
+//! It backs the in-memory client, and it is the specification that every dialect is compared with.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{
+    Fault, Key, Token,
+    fault::FaultKind,
+    proto::{Op, Renewal, Verdict},
+    time::Timestamp,
+    value::Stored,
+};
+
+mod values;
+
+/// After how many operations expired keys are swept out, so that names used once cost nothing.
+const SWEEP_EVERY: u64 = 4096;
+
+/// Keys, what stands under them, and when they expire.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    keys: HashMap<Key, Entry>,
+    applied: u64,
+    /// The highest version that a value was given.
+    newest: u64,
+    condition: Condition,
+}
+
+/// What a server takes at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Everything.
+    #[default]
+    Well,
+    /// Nothing that may need memory, as past `maxmemory`: an acquire is refused whatever stands under
+    /// its key, while a renewal and a release need none.
+    Full,
+    /// Nothing that changes a key, as on a replica.
+    ReadOnly,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    value: Value,
+    expires: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Token(Token),
+    Versioned(Stored),
+    Foreign,
+}
+
+impl Store {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Does what `op` asks for, at the moment `now`.
+    ///
+    /// # Errors
+    /// [`FaultKind::WrongType`], where something that is no lock stands under a key; and what the
+    /// store's [`Condition`] refuses.
+    pub fn apply(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
+        self.applied += 1;
+        if self.applied.is_multiple_of(SWEEP_EVERY) {
+            self.keys.retain(|_, entry| now < entry.expires);
+        }
+        match op {
+            Op::Acquire { .. } if self.condition == Condition::Full => {
+                Err(Fault::new(FaultKind::OutOfMemory, "the store is full"))
+            }
+            Op::Acquire { key, token, ttl } => match self.token(key, now)? {
+                Some(held) if held == token => Ok(Verdict::Ours),
+                Some(_) => Ok(Verdict::Busy),
+                None => {
+                    self.writable()?;
+                    let value = Value::Token(token.clone());
+                    let expires = now + ttl.as_duration();
+                    self.keys.insert(key.clone(), Entry { value, expires });
+                    Ok(Verdict::Granted)
+                }
+            },
+            Op::RenewMany(renewals) => {
+                Ok(Verdict::Many(renewals.iter().map(|renewal| self.renew(renewal, now)).collect()))
+            }
+            Op::Release { key, token } => Ok(match self.token(key, now)? {
+                Some(held) if held == token => {
+                    self.writable()?;
+                    self.keys.remove(key);
+                    Verdict::Released
+                }
+                Some(_) => Verdict::Taken,
+                None => Verdict::Gone,
+            }),
+            Op::Value(op) => self.apply_value(op, now),
+        }
+    }
+
+    /// Puts a string under `key` that never expires, as another program might: to a lock it is
+    /// somebody's token.
+    pub fn put(&mut self, key: Key, text: Token) {
+        self.keys.insert(key, Entry { value: Value::Token(text), expires: Timestamp::NEVER });
+    }
+
+    /// Puts something under `key` that is no lock and never expires, as another program might.
+    pub fn put_foreign(&mut self, key: Key) {
+        self.keys.insert(key, Entry { value: Value::Foreign, expires: Timestamp::NEVER });
+    }
+
+    /// Deletes `key`, as another program might; says whether it was there.
+    pub fn delete(&mut self, key: &Key, now: Timestamp) -> bool {
+        self.keys.remove(key).is_some_and(|entry| now < entry.expires)
+    }
+
+    /// Lets `key` expire at `at` if it is there, as another program might; says whether it was.
+    pub fn expire(&mut self, key: &Key, at: Timestamp, now: Timestamp) -> bool {
+        let entry = self.keys.get_mut(key).filter(|entry| now < entry.expires);
+        entry.map(|entry| entry.expires = at).is_some()
+    }
+
+    /// What the store takes from here on.
+    pub const fn set_condition(&mut self, condition: Condition) {
+        self.condition = condition;
+    }
+
+    /// What stands under `key`.
+    ///
+    /// # Errors
+    /// [`FaultKind::WrongType`].
+    pub fn token(&self, key: &Key, now: Timestamp) -> Result<Option<&Token>, Fault> {
+        match self.keys.get(key).filter(|entry| now < entry.expires) {
+            None => Ok(None),
+            Some(Entry { value: Value::Token(token), .. }) => Ok(Some(token)),
+            Some(Entry { value: Value::Foreign | Value::Versioned(_), .. }) => {
+                Err(Fault::new(FaultKind::WrongType, "the key holds something that is not a lock"))
+            }
+        }
+    }
+
+    /// When `key` expires, if it is there.
+    #[must_use]
+    pub fn expires(&self, key: &Key, now: Timestamp) -> Option<Timestamp> {
+        self.keys.get(key).map(|entry| entry.expires).filter(|&expires| now < expires)
+    }
+
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self, now: Timestamp) -> usize {
+        self.keys.values().filter(|entry| now < entry.expires).count()
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self, now: Timestamp) -> bool {
+        self.len(now) == 0
+    }
+
+    /// How many operations were applied.
+    #[must_use]
+    pub const fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    fn writable(&self) -> Result<(), Fault> {
+        match self.condition {
+            Condition::Well | Condition::Full => Ok(()),
+            Condition::ReadOnly => {
+                Err(Fault::new(FaultKind::ReadOnly, "the store takes no writes"))
+            }
+        }
+    }
+
+    fn renew(&mut self, renewal: &Renewal, now: Timestamp) -> Result<Verdict, Fault> {
+        Ok(match self.token(&renewal.key, now)? {
+            Some(held) if *held == renewal.token => {
+                self.writable()?;
+                if let Some(entry) = self.keys.get_mut(&renewal.key) {
+                    entry.expires = now + renewal.ttl.as_duration();
+                }
+                Verdict::Renewed
+            }
+            Some(_) => Verdict::Taken,
+            None => Verdict::Gone,
+        })
+    }
+}
+
+/// A store that several threads and clients share.
+#[derive(Debug, Default)]
+pub struct SharedStore(Mutex<Store>);
+
+impl SharedStore {
+    /// As [`Store::apply`], at this moment.
+    ///
+    /// # Errors
+    /// As [`Store::apply`].
+    pub fn apply(&self, op: &Op) -> Result<Verdict, Fault> {
+        self.with(|store| store.apply(op, crate::time::now()))
+    }
+
+    /// Looks at the store, or changes it.
+    pub fn with<T>(&self, look: impl FnOnce(&mut Store) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

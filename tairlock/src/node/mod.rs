@@ -1,0 +1,58 @@
+//! Nodes and lines: where operations go, whatever stands behind.
+
+mod memory;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+pub(crate) use memory::MemoryNode;
+
+use crate::{
+    Fault, FaultKind,
+    proto::{Op, Verdict},
+    runtime::{BoxFuture, Runtime},
+};
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// What callers ask for.
+    Commands,
+    /// Renewals, and releases in place of guards: user code cannot exhaust or block it.
+    Keeper,
+}
+
+/// One server, or what acts as one.
+pub(crate) trait Node: Debug + Send + Sync {
+    /// A connection that is up and whose server's ways are known.
+    fn line(&self, role: Role) -> BoxFuture<'_, Result<SharedLine, Fault>>;
+}
+
+/// A connection that many share. What is sent first arrives first.
+pub(crate) trait Line: Debug + Send + Sync {
+    /// Asks, and waits for the answer for as long as it takes.
+    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>>;
+
+    /// A reply did not come in time: callers to come should not be sent down here.
+    fn suspect(&self) {}
+}
+
+pub(crate) type SharedLine = Arc<dyn Line>;
+
+/// Asks `op` on `line`, and gives up after `within`.
+pub(crate) async fn ask(
+    line: &dyn Line,
+    runtime: Runtime,
+    op: &Op,
+    within: Duration,
+) -> Result<Verdict, Fault> {
+    match runtime.limit(within, line.call(op)).await {
+        Some(reply) => reply,
+        None => {
+            line.suspect();
+            let text = format!("no reply within {within:?}");
+            Err(Fault::ambiguous(FaultKind::NoReply, text))
+        }
+    }
+}

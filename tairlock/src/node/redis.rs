@@ -1,0 +1,227 @@
+//! A server of the Redis family as a node: connections that come back by themselves, one per role and runtime.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::lock::Mutex as AsyncMutex;
+use redis::{
+    AsyncConnectionConfig, Client,
+    aio::{ConnectionLike, ConnectionManager, MultiplexedConnection},
+};
+
+use super::{Line, Node, Role, SharedLine};
+use crate::{
+    Fault, FaultKind,
+    dialect::{Batch, Detection, Exchange, Reply, Speech},
+    proto::{Op, Verdict},
+    redis::{
+        address, connect_fault, pipeline, refuses_hello, reply, resp2, sent_fault, speaks_resp3,
+        unused_key,
+    },
+    runtime::{BoxFuture, Runtime},
+};
+
+/// What there is to connect with.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// An address: a connection of our own per role.
+    Client(Client),
+    /// The caller's connection, for everything; it does not come back when it breaks.
+    Connection(MultiplexedConnection),
+    /// The caller's connection, for everything; it comes back by itself.
+    Manager(ConnectionManager),
+}
+
+/// How a node connects, and how it tells what the server can do.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) connect_within: Duration,
+    /// In front of the key that detection asks about, so that a user confined to it may ask.
+    pub(crate) prefix: Arc<[u8]>,
+}
+
+pub(crate) struct RedisNode {
+    source: Source,
+    settings: Settings,
+    slots: Mutex<HashMap<(Role, Runtime), Arc<Slot>>>,
+}
+
+/// Where the connection for one role stands. A connection lives and dies with the runtime that opened
+/// it, so every runtime has its own.
+#[derive(Default)]
+struct Slot {
+    line: Mutex<Option<Arc<RedisLine>>>,
+    connecting: AsyncMutex<()>,
+}
+
+impl Slot {
+    fn usable(&self) -> Option<SharedLine> {
+        let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        line.as_ref()
+            .filter(|line| !line.broken.load(Ordering::Relaxed))
+            .map(|line| Arc::clone(line) as _)
+    }
+}
+
+impl RedisNode {
+    pub(crate) fn new(source: Source, settings: Settings) -> Self {
+        Self { source, settings, slots: Mutex::default() }
+    }
+
+    fn slot(&self, role: Role, runtime: Runtime) -> Arc<Slot> {
+        // The caller's own connection is one, whoever uses it.
+        let role = if matches!(self.source, Source::Client(_)) { role } else { Role::Commands };
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry((role, runtime)).or_default())
+    }
+
+    async fn connect(&self, role: Role, runtime: Runtime) -> Result<RedisLine, Fault> {
+        let within = self.settings.connect_within;
+        let place = self.place();
+        let attempt = async {
+            let wire = self.open(role, runtime).await?;
+            let line =
+                RedisLine { wire, speech: Speech::default(), broken: AtomicBool::new(false) };
+            let speech = line.detect(&self.settings.prefix).await?;
+            Ok(RedisLine { speech, ..line })
+        };
+        runtime.limit(within, attempt).await.unwrap_or_else(|| {
+            let text = format!("{place}: no connection within {within:?}");
+            Err(Fault::new(FaultKind::Unreachable, text))
+        })
+    }
+
+    async fn open(&self, role: Role, runtime: Runtime) -> Result<Wire, Fault> {
+        let client = match &self.source {
+            Source::Client(client) => client,
+            Source::Connection(connection) => return Ok(Wire::Connection(connection.clone())),
+            Source::Manager(manager) => return Ok(Wire::Manager(manager.clone())),
+        };
+        match multiplexed(client, role, runtime).await {
+            Ok(connection) => Ok(Wire::Connection(connection)),
+            Err(error) if speaks_resp3(client) && refuses_hello(&error) => {
+                let plain = resp2(client).map_err(|e| connect_fault(&e, &self.place()))?;
+                let opened = multiplexed(&plain, role, runtime).await;
+                opened.map(Wire::Connection).map_err(|e| connect_fault(&e, &self.place()))
+            }
+            Err(error) => Err(connect_fault(&error, &self.place())),
+        }
+    }
+
+    fn place(&self) -> String {
+        match &self.source {
+            Source::Client(client) => address(client.get_connection_info()),
+            Source::Connection(_) | Source::Manager(_) => "the given connection".to_owned(),
+        }
+    }
+}
+
+async fn multiplexed(
+    client: &Client,
+    role: Role,
+    runtime: Runtime,
+) -> redis::RedisResult<MultiplexedConnection> {
+    // Both deadlines are ours: a command's depends on its TTL, and a connection's covers detection.
+    let config =
+        AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    match role {
+        Role::Commands => runtime.dial(client, &config).await,
+        Role::Keeper => runtime.dial_for_keeper(client, &config).await,
+    }
+}
+
+impl Node for RedisNode {
+    fn line(&self, role: Role) -> BoxFuture<'_, Result<SharedLine, Fault>> {
+        Box::pin(async move {
+            let runtime = Runtime::here()?;
+            let slot = self.slot(role, runtime);
+            if let Some(line) = slot.usable() {
+                return Ok(line);
+            }
+            let _only_one = slot.connecting.lock().await;
+            if let Some(line) = slot.usable() {
+                return Ok(line);
+            }
+            let line = Arc::new(self.connect(role, runtime).await?);
+            *slot.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&line));
+            Ok(line as SharedLine)
+        })
+    }
+}
+
+impl fmt::Debug for RedisNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisNode({})", self.place())
+    }
+}
+
+enum Wire {
+    Connection(MultiplexedConnection),
+    Manager(ConnectionManager),
+}
+
+struct RedisLine {
+    wire: Wire,
+    speech: Speech,
+    broken: AtomicBool,
+}
+
+impl RedisLine {
+    async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        let pipeline = pipeline(batch);
+        let sent = match &self.wire {
+            Wire::Connection(connection) => {
+                connection.clone().req_packed_commands(&pipeline, 0, batch.len()).await
+            }
+            Wire::Manager(manager) => {
+                manager.clone().req_packed_commands(&pipeline, 0, batch.len()).await
+            }
+        };
+        match sent {
+            Ok(values) => Ok(values.into_iter().map(reply).collect()),
+            Err(error) => {
+                if error.is_unrecoverable_error() || error.is_io_error() {
+                    self.broken.store(true, Ordering::Relaxed);
+                }
+                Err(sent_fault(&error))
+            }
+        }
+    }
+
+    async fn detect(&self, prefix: &[u8]) -> Result<Speech, Fault> {
+        let Some(key) = unused_key(prefix) else { return Ok(Speech::default()) };
+        let (detection, batch) = Detection::begin(&key);
+        detection.finish(&self.send(&batch).await?)
+    }
+}
+
+impl Line for RedisLine {
+    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>> {
+        Box::pin(async move {
+            let mut exchange = Exchange::new(op, &self.speech);
+            loop {
+                let replies = self.send(&exchange.batch()).await?;
+                if let Some(answer) = exchange.hear(replies) {
+                    return answer;
+                }
+            }
+        })
+    }
+
+    fn suspect(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for RedisLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLine").field("speech", &self.speech).finish()
+    }
+}

@@ -1,0 +1,272 @@
+//! Taking a lock: stand in line, ask, wait, ask again, and settle what a lost reply left open.
+
+use std::time::Duration;
+
+use super::{Backoff, Event, Machine, Op, SendId, Step, Verdict, response_deadline};
+use crate::{
+    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
+};
+
+/// The machine that takes one lock with one token.
+#[derive(Debug)]
+pub struct Acquire {
+    key: Key,
+    token: Token,
+    ttl: Ttl,
+    within: Duration,
+    began: Timestamp,
+    /// `None` is one try.
+    deadline: Option<Timestamp>,
+    backoff: Backoff,
+    next_id: u64,
+    state: State,
+    /// When the first command whose fate is unknown was sent. Its grant, if it was one, began then.
+    unsure_since: Option<Timestamp>,
+    /// What the last reply was, for the error at the deadline.
+    last: Last,
+    /// A fault without any wait in between is retried once: a connection that died idle is no outage.
+    retried_at_once: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Somebody in this process is in front.
+    InLine,
+    /// To be asked at this moment.
+    Idle(Timestamp),
+    Asking {
+        id: SendId,
+        sent: Timestamp,
+    },
+    /// A grant came too late to be used and is to be given back.
+    Late,
+    Undoing {
+        id: SendId,
+    },
+    Over(Option<Acquired>),
+}
+
+#[derive(Debug)]
+enum Last {
+    Nothing,
+    Busy,
+    Fault(Fault),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Acquired {
+    /// The lock is ours.
+    Granted {
+        /// When the command that won was sent: what the lease is measured from.
+        sent: Timestamp,
+        /// Until when it is surely ours.
+        until: Timestamp,
+    },
+    /// Somebody else holds it, and there was no time to wait.
+    Busy,
+    /// Somebody else held it for as long as there was time.
+    TimedOut {
+        /// How long that was.
+        waited: Duration,
+    },
+    /// A fault that waiting does not cure, or that lasted.
+    Failed(Fault),
+}
+
+impl Acquired {
+    /// When the command that won was sent and until when the lock is ours, or what the caller is told.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::TimedOut`], [`Error::Backend`].
+    pub fn granted(self, key: &Key) -> Result<(Timestamp, Timestamp), Error> {
+        let key = key.clone();
+        match self {
+            Self::Granted { sent, until } => Ok((sent, until)),
+            Self::Busy => Err(Error::Busy { key }),
+            Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
+            Self::Failed(fault) => {
+                Err(Error::Backend { key: Some(key), operation: Operation::Acquire, fault })
+            }
+        }
+    }
+}
+
+impl Acquire {
+    /// Takes `request.key` with `token`; `limit` is the client's response deadline.
+    #[must_use]
+    pub fn new(
+        request: &Request,
+        token: Token,
+        limit: Duration,
+        seed: u64,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            key: request.key.clone(),
+            token,
+            ttl: request.ttl,
+            within: response_deadline(limit, request.ttl),
+            began: now,
+            deadline: (!request.wait.is_zero()).then(|| now + request.wait),
+            backoff: Backoff::polling(seed),
+            next_id: 0,
+            state: State::Idle(now),
+            unsure_since: None,
+            last: Last::Nothing,
+            retried_at_once: false,
+        }
+    }
+
+    /// Somebody in this process is in front: nothing is asked before [`Event::Rung`].
+    pub fn stand_in_line(&mut self) {
+        if let State::Idle(_) = self.state {
+            self.state = State::InLine;
+        }
+    }
+
+    /// Whether our token may stand on the server although nothing was granted: if this machine is
+    /// dropped now, or has failed, the token must be released.
+    #[must_use]
+    pub fn leaves_residue(&self) -> bool {
+        match self.state {
+            State::Asking { .. } | State::Late | State::Undoing { .. } => true,
+            _ => self.unsure_since.is_some(),
+        }
+    }
+
+    fn finish(&mut self, acquired: Acquired) {
+        self.state = State::Over(Some(acquired));
+    }
+
+    fn out_of_time(&mut self, now: Timestamp) {
+        let last = std::mem::replace(&mut self.last, Last::Nothing);
+        self.finish(match (last, self.deadline) {
+            // A fault is never reported as "busy".
+            (Last::Fault(fault), _) => Acquired::Failed(fault),
+            (_, Some(_)) => Acquired::TimedOut { waited: now.since(self.began) },
+            (_, None) => Acquired::Busy,
+        });
+    }
+
+    fn ask_again(&mut self, now: Timestamp, pause: Duration) {
+        match self.deadline {
+            Some(deadline) if now < deadline => {
+                self.state = State::Idle((now + pause).min(deadline))
+            }
+            _ => self.out_of_time(now),
+        }
+    }
+
+    fn granted(&mut self, sent: Timestamp, now: Timestamp) {
+        let until = sent + self.ttl.certain();
+        if now < until {
+            // Whatever else of ours arrives later finds the token that is there by right.
+            self.unsure_since = None;
+            self.finish(Acquired::Granted { sent, until });
+        } else {
+            let late =
+                "the grant came after its lease had run out; the ttl is too short for this server";
+            self.last = Last::Fault(Fault::ambiguous(FaultKind::NoReply, late));
+            self.unsure_since.get_or_insert(sent);
+            self.state = State::Late;
+        }
+    }
+
+    fn failed(&mut self, fault: Fault, sent: Timestamp, now: Timestamp) {
+        if fault.is_ambiguous() {
+            self.unsure_since.get_or_insert(sent);
+        }
+        if !fault.is_transient() {
+            return self.finish(Acquired::Failed(fault));
+        }
+        let lost_line = matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
+        self.last = Last::Fault(fault);
+        if lost_line && !self.retried_at_once {
+            self.retried_at_once = true;
+            self.state = State::Idle(now);
+        } else {
+            let pause = self.backoff.next().unwrap_or_default();
+            self.ask_again(now, pause);
+        }
+    }
+
+    fn id(&mut self) -> SendId {
+        self.next_id += 1;
+        SendId(self.next_id)
+    }
+}
+
+impl Machine for Acquire {
+    type Output = Acquired;
+    type Route = ();
+
+    fn poll(&mut self, now: Timestamp) -> Step<Acquired, ()> {
+        match &mut self.state {
+            State::InLine => match self.deadline {
+                Some(deadline) if now < deadline => Step::Wait(deadline),
+                _ => {
+                    self.last = Last::Busy;
+                    self.out_of_time(now);
+                    self.poll(now)
+                }
+            },
+            State::Idle(at) if now < *at => Step::Wait(*at),
+            // The deadline was the moment waited for: one last look, as somebody may just have left.
+            State::Idle(_) => {
+                let id = self.id();
+                self.state = State::Asking { id, sent: now };
+                let op =
+                    Op::Acquire { key: self.key.clone(), token: self.token.clone(), ttl: self.ttl };
+                Step::Send { id, route: (), op, within: self.within }
+            }
+            State::Late => {
+                let id = self.id();
+                self.state = State::Undoing { id };
+                let op = Op::Release { key: self.key.clone(), token: self.token.clone() };
+                Step::Send { id, route: (), op, within: self.within }
+            }
+            State::Asking { .. } | State::Undoing { .. } => Step::Wait(Timestamp::NEVER),
+            State::Over(output) => match output.take() {
+                Some(output) => Step::Done(output),
+                None => Step::Wait(Timestamp::NEVER),
+            },
+        }
+    }
+
+    fn handle(&mut self, event: Event, now: Timestamp) {
+        match (event, &self.state) {
+            (Event::Rung, State::InLine | State::Idle(_)) => self.state = State::Idle(now),
+            (Event::Reply(id, reply), State::Asking { id: asked, sent }) if id == *asked => {
+                let sent = *sent;
+                match reply {
+                    Ok(Verdict::Granted) => self.granted(sent, now),
+                    // The command that won is one whose reply was lost; it may be the first of them.
+                    // If all were answered, something on the way has repeated one.
+                    Ok(Verdict::Ours) => self.granted(self.unsure_since.unwrap_or(self.began), now),
+                    Ok(Verdict::Busy) => {
+                        self.last = Last::Busy;
+                        let pause = self.backoff.next().unwrap_or_default();
+                        self.ask_again(now, pause);
+                    }
+                    Ok(other) => {
+                        let text = format!("an acquire was answered with {other:?}");
+                        self.failed(Fault::ambiguous(FaultKind::Protocol, text), sent, now);
+                    }
+                    Err(fault) => self.failed(fault, sent, now),
+                }
+            }
+            (Event::Reply(id, reply), State::Undoing { id: asked }) if id == *asked => {
+                if matches!(reply, Ok(Verdict::Released | Verdict::Gone | Verdict::Taken)) {
+                    // Still unsure: an acquire of before may be under way on another connection.
+                    let pause = self.backoff.next().unwrap_or_default();
+                    self.ask_again(now, pause);
+                } else {
+                    // The release may be under way, and would delete what is granted from here on.
+                    self.out_of_time(now);
+                }
+            }
+            _ => {}
+        }
+    }
+}

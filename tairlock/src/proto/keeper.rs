@@ -1,0 +1,393 @@
+//! The keeper: renews every lease of a client in batches, notices losses, and sees releases through.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+    time::Duration,
+};
+
+use super::{
+    Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, response_deadline,
+};
+use crate::{
+    Fault, Release, Ttl,
+    bell::Turn,
+    lease::{Lease, LeaseState, LossReason},
+    time::Timestamp,
+};
+
+/// How many renewals travel together. More would delay what else the server has to do.
+const BATCH: usize = 100;
+
+/// The machine behind all guards of one client. `R` is a driver's handle on a connection; operations
+/// without one go down the keeper's own.
+#[derive(Debug)]
+pub struct Keeper<R> {
+    limit: Duration,
+    tenants: HashMap<u64, Tenant>,
+    errands: HashMap<u64, Errand<R>>,
+    /// What to look at when. An entry that its owner has moved on from is skipped.
+    agenda: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    flights: HashMap<SendId, Flight>,
+    next: u64,
+    /// Until when the driver waits, as it was last told.
+    alarm: Timestamp,
+    closing: bool,
+}
+
+#[derive(Debug)]
+struct Tenant {
+    lease: Lease,
+    ttl: Ttl,
+    renew: bool,
+    in_flight: bool,
+    due: Timestamp,
+}
+
+/// A release that must be seen through.
+#[derive(Debug)]
+struct Errand<R> {
+    undo: Undo<R>,
+    /// How often to send it once more although it was answered.
+    again: u8,
+    /// Whose turn passes when the release is answered.
+    lease: Option<Lease>,
+    due: Timestamp,
+}
+
+#[derive(Debug)]
+enum Flight {
+    Renewals { ids: Vec<u64>, sent: Timestamp },
+    Release(u64),
+}
+
+impl<R: Clone> Keeper<R> {
+    /// A keeper without work; `limit` is the client's response deadline.
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            tenants: HashMap::new(),
+            errands: HashMap::new(),
+            agenda: BinaryHeap::new(),
+            flights: HashMap::new(),
+            next: 0,
+            alarm: Timestamp::default(),
+            closing: false,
+        }
+    }
+
+    /// Takes a grant into keeping: renews it if it was asked for, and in any case tells its lease when
+    /// it is over. `turn` is the place in this process's line, held for as long as the lock is.
+    ///
+    /// After [`Keeper::close`] the grant is given back instead.
+    pub fn admit(&mut self, grant: Grant, turn: Option<Turn>) -> (Lease, Tenancy) {
+        let Grant { key, token, ttl, renew, sent, until } = grant;
+        let lease = Lease::new(key, token, until, turn);
+        let due = if renew { sent + ttl.renewal_after() } else { until };
+        let id = self.id();
+        self.tenants.insert(id, Tenant { lease: lease.clone(), ttl, renew, in_flight: false, due });
+        self.agenda.push(Reverse((due, id)));
+        let tenancy = Tenancy { id, ttl };
+        if self.closing {
+            self.see_release_through(&lease, tenancy, sent);
+        }
+        (lease, tenancy)
+    }
+
+    /// A guard is about to release its lock: nothing is renewed for it from here on.
+    pub fn begin_release(&mut self, lease: &Lease, tenancy: Tenancy) {
+        self.tenants.remove(&tenancy.id);
+        lease.let_go();
+    }
+
+    /// What came of the release that a guard sent. One whose fate is open is seen through.
+    ///
+    /// # Errors
+    /// The server refused, and will go on refusing.
+    pub fn end_release(
+        &mut self,
+        lease: &Lease,
+        tenancy: Tenancy,
+        reply: Result<Verdict, Fault>,
+        now: Timestamp,
+    ) -> Result<Release, Fault> {
+        let release = match reply {
+            Ok(Verdict::Released) => Release::Released,
+            Ok(Verdict::Gone) => Release::Expired,
+            Ok(Verdict::Taken) => Release::Taken,
+            Err(fault) if !fault.is_transient() && !fault.is_ambiguous() => {
+                lease.pass_turn();
+                return Err(fault);
+            }
+            Ok(_) | Err(_) => {
+                self.see_release_through(lease, tenancy, now);
+                return Ok(Release::Unknown);
+            }
+        };
+        lease.pass_turn();
+        Ok(release)
+    }
+
+    /// A guard is gone without a word, or its release was cut off: the keeper releases in its place.
+    pub fn see_release_through(&mut self, lease: &Lease, tenancy: Tenancy, now: Timestamp) {
+        self.begin_release(lease, tenancy);
+        let (key, token) = (lease.key().clone(), lease.token().clone());
+        let until = now + tenancy.ttl.as_duration();
+        self.settle(
+            Undo { key, token, until, route: None, again: false },
+            Some(lease.clone()),
+            now,
+        );
+    }
+
+    /// Undoes an acquire that was cancelled or failed, if its token may stand on the server.
+    pub fn undo(&mut self, undo: Undo<R>, now: Timestamp) {
+        self.settle(undo, None, now);
+    }
+
+    fn settle(&mut self, undo: Undo<R>, lease: Option<Lease>, now: Timestamp) {
+        let id = self.id();
+        let again = u8::from(undo.again);
+        self.errands.insert(id, Errand { undo, again, lease, due: now });
+        self.agenda.push(Reverse((now, id)));
+    }
+
+    /// Nothing is kept any more: every lease still held is let go and released. Done when the last
+    /// release is seen through.
+    pub fn close(&mut self, now: Timestamp) {
+        self.closing = true;
+        let mut held: Vec<_> = self.tenants.drain().collect();
+        // In order of their making, so that a run replays.
+        held.sort_unstable_by_key(|&(id, _)| id);
+        for (id, tenant) in held {
+            self.see_release_through(&tenant.lease, Tenancy { id, ttl: tenant.ttl }, now);
+        }
+    }
+
+    /// Whether there is something to do before the driver wakes by itself: then it must be woken.
+    #[must_use]
+    pub fn oversleeps(&self) -> bool {
+        self.agenda.peek().is_some_and(|&Reverse((at, _))| at < self.alarm)
+            || (self.closing && self.is_idle())
+    }
+
+    /// Whether [`Keeper::close`] was called.
+    #[must_use]
+    pub const fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// How many leases are kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.tenants.len()
+    }
+
+    /// Whether nothing is kept and every release has been seen through.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.tenants.is_empty() && self.errands.is_empty()
+    }
+
+    fn id(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Sets when a tenant is looked at again; never later than its lease ends.
+    fn schedule(&mut self, id: u64, due: Timestamp) {
+        if let Some(tenant) = self.tenants.get_mut(&id) {
+            tenant.due = due.min(tenant.lease.until());
+            self.agenda.push(Reverse((tenant.due, id)));
+        }
+    }
+
+    /// Takes the tenants out of the agenda that are due, and those that soon will be: they fill a
+    /// batch that is sent anyway.
+    fn collect(&mut self, now: Timestamp) -> Vec<u64> {
+        let (mut batch, mut not_now) = (Vec::new(), Vec::new());
+        while let Some(&Reverse((at, id))) = self.agenda.peek() {
+            let Some(tenant) = self.tenants.get_mut(&id).filter(|tenant| tenant.due == at) else {
+                if self.errands.contains_key(&id) {
+                    break;
+                }
+                self.agenda.pop();
+                continue;
+            };
+            let early =
+                if batch.is_empty() { Duration::ZERO } else { tenant.ttl.as_duration() / 30 };
+            if at > now + early || batch.len() == BATCH {
+                break;
+            }
+            self.agenda.pop();
+            match tenant.lease.state_at(now) {
+                LeaseState::Lost(_) | LeaseState::Released => {
+                    self.tenants.remove(&id);
+                }
+                _ if tenant.renew && !tenant.in_flight => {
+                    tenant.in_flight = true;
+                    batch.push(id);
+                }
+                // It has no renewal, or one that is under way; look again when the lease ends. Which may
+                // be soon enough for this batch: not before it is made.
+                _ => not_now.push(id),
+            }
+        }
+        for id in not_now {
+            self.schedule(id, Timestamp::NEVER);
+        }
+        batch
+    }
+
+    fn renew(&mut self, ids: Vec<u64>, now: Timestamp) -> Step<(), Option<R>> {
+        let mut within = self.limit;
+        let mut renewals = Vec::with_capacity(ids.len());
+        for id in &ids {
+            if let Some(tenant) = self.tenants.get(id) {
+                within = response_deadline(within, tenant.ttl);
+                renewals.push(Renewal {
+                    key: tenant.lease.key().clone(),
+                    token: tenant.lease.token().clone(),
+                    ttl: tenant.ttl,
+                });
+            }
+        }
+        for id in &ids {
+            self.schedule(*id, Timestamp::NEVER);
+        }
+        let id = SendId(self.id());
+        self.flights.insert(id, Flight::Renewals { ids, sent: now });
+        Step::Send { id, route: None, op: Op::RenewMany(renewals), within }
+    }
+
+    fn renewed(&mut self, id: u64, reply: Result<Verdict, Fault>, sent: Timestamp, now: Timestamp) {
+        let Some(tenant) = self.tenants.get_mut(&id) else { return };
+        tenant.in_flight = false;
+        let (lease, ttl) = (tenant.lease.clone(), tenant.ttl);
+        match reply {
+            Ok(Verdict::Renewed) => {
+                if lease.prolong(sent + ttl.certain(), now) {
+                    self.schedule(id, sent + ttl.renewal_after());
+                } else {
+                    // Confirmed too late: the holder was told of the loss, so the key must not stay.
+                    self.tenants.remove(&id);
+                    let until = now + ttl.as_duration();
+                    let (key, token) = (lease.key().clone(), lease.token().clone());
+                    self.undo(Undo { key, token, until, route: None, again: false }, now);
+                }
+            }
+            Ok(Verdict::Gone) => {
+                // What ran out before did not vanish.
+                _ = lease.state_at(now);
+                lease.lose(LossReason::Vanished);
+                self.tenants.remove(&id);
+            }
+            Ok(Verdict::Taken) => {
+                lease.lose(LossReason::Taken);
+                self.tenants.remove(&id);
+            }
+            Ok(_) | Err(_) => {
+                lease.doubt();
+                self.schedule(id, now + ttl.as_duration() / 12);
+            }
+        }
+    }
+
+    fn released(&mut self, id: u64, reply: &Result<Verdict, Fault>, now: Timestamp) {
+        let limit = self.limit;
+        let Some(errand) = self.errands.get_mut(&id) else { return };
+        let due = match reply {
+            Ok(_) if errand.again == 0 => None,
+            Ok(_) => {
+                errand.again -= 1;
+                Some(now + limit)
+            }
+            Err(fault) if errand.undo.route.take().is_some() && fault.is_transient() => {
+                errand.again = 1;
+                Some(now)
+            }
+            Err(fault) if fault.is_transient() => Some(now + limit / 4),
+            Err(_) => None,
+        };
+        if (reply.is_ok() || due.is_none())
+            && let Some(lease) = errand.lease.take()
+        {
+            lease.pass_turn();
+        }
+        match due.filter(|&due| due < errand.undo.until) {
+            Some(due) => {
+                errand.due = due;
+                self.agenda.push(Reverse((due, id)));
+            }
+            None => self.abandon(id),
+        }
+    }
+
+    fn abandon(&mut self, id: u64) {
+        if let Some(lease) = self.errands.remove(&id).and_then(|errand| errand.lease) {
+            lease.pass_turn();
+        }
+    }
+}
+
+impl<R: Clone> Machine for Keeper<R> {
+    type Output = ();
+    type Route = Option<R>;
+
+    fn poll(&mut self, now: Timestamp) -> Step<(), Option<R>> {
+        while let Some(&Reverse((at, id))) = self.agenda.peek()
+            && at <= now
+        {
+            match self.errands.get(&id) {
+                Some(errand) if errand.due == at => {
+                    self.agenda.pop();
+                    let undo = errand.undo.clone();
+                    let send = SendId(self.id());
+                    self.flights.insert(send, Flight::Release(id));
+                    let op = Op::Release { key: undo.key, token: undo.token };
+                    return Step::Send { id: send, route: undo.route, op, within: self.limit };
+                }
+                Some(_) => {
+                    self.agenda.pop();
+                }
+                None => {
+                    let batch = self.collect(now);
+                    if !batch.is_empty() {
+                        return self.renew(batch, now);
+                    }
+                }
+            }
+        }
+        if self.closing && self.is_idle() {
+            return Step::Done(());
+        }
+        self.alarm = self.agenda.peek().map_or(Timestamp::NEVER, |&Reverse((at, _))| at);
+        Step::Wait(self.alarm)
+    }
+
+    fn handle(&mut self, event: Event, now: Timestamp) {
+        let Event::Reply(id, reply) = event else { return };
+        match self.flights.remove(&id) {
+            Some(Flight::Release(id)) => self.released(id, &reply, now),
+            Some(Flight::Renewals { ids, sent }) => match reply {
+                Ok(Verdict::Many(replies)) if replies.len() == ids.len() => {
+                    for (id, reply) in ids.into_iter().zip(replies) {
+                        self.renewed(id, reply, sent, now);
+                    }
+                }
+                Ok(other) => {
+                    for id in ids {
+                        self.renewed(id, Ok(other.clone()), sent, now);
+                    }
+                }
+                Err(fault) => {
+                    for id in ids {
+                        self.renewed(id, Err(fault.clone()), sent, now);
+                    }
+                }
+            },
+            None => {}
+        }
+    }
+}

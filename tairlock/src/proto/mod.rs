@@ -1,0 +1,156 @@
+//! The protocol: machines that decide what to send and when, without doing either.
+//!
+//! A machine is handed the time, the replies and a seed; it has no clock, no randomness and no I/O of
+//! its own, so that a run replays. Drivers, async and blocking, wait and send for it and decide
+//! nothing. For authors of drivers and simulations; exempt from semantic versioning.
+
+mod acquire;
+mod backoff;
+mod errand;
+mod keeper;
+mod pace;
+mod tenancy;
+#[cfg(test)]
+mod tests;
+mod update;
+
+use std::time::Duration;
+
+pub use acquire::{Acquire, Acquired};
+pub use backoff::Backoff;
+pub use errand::{Deed, Errand, Outcome};
+pub use keeper::Keeper;
+pub use pace::{Again, Pace, Pacing};
+pub use tenancy::{Grant, Tenancy, Undo};
+pub use update::{Update, Updated};
+
+use crate::{
+    Fault, Key, Token, Ttl,
+    time::Timestamp,
+    value::{Stored, ValueOp},
+};
+
+/// Something that runs until it is done, fed by a driver.
+pub trait Machine {
+    /// What it comes to.
+    type Output;
+    /// Where its operations are to be sent.
+    type Route;
+
+    /// What to do now. Called again after every event, and until it answers [`Step::Wait`] or
+    /// [`Step::Done`].
+    fn poll(&mut self, now: Timestamp) -> Step<Self::Output, Self::Route>;
+
+    /// Something happened.
+    fn handle(&mut self, event: Event, now: Timestamp);
+}
+
+/// What a machine wants next.
+#[derive(Debug)]
+pub enum Step<T, R> {
+    /// Send `op`, and report its reply under `id`; without one after `within`, report the fault.
+    Send {
+        /// Names the reply.
+        id: SendId,
+        /// Where to.
+        route: R,
+        /// What.
+        op: Op,
+        /// For how long to wait for the reply.
+        within: Duration,
+    },
+    /// Nothing to do before this moment, a reply, or a bell.
+    Wait(Timestamp),
+    /// Over.
+    Done(T),
+}
+
+/// Names a reply after the [`Step::Send`] that asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SendId(pub u64);
+
+/// What a driver tells a machine.
+#[derive(Debug)]
+pub enum Event {
+    /// A reply, or what came in its place.
+    Reply(SendId, Result<Verdict, Fault>),
+    /// Whoever was in front has left, or the lock was just given back in this process.
+    Rung,
+}
+
+/// What can be asked of a server. How it is said is a dialect's business.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Take the lock if it is free.
+    Acquire {
+        /// The lock.
+        key: Key,
+        /// What to put there.
+        token: Token,
+        /// For how long.
+        ttl: Ttl,
+    },
+    /// Prolong leases that are still ours.
+    RenewMany(Vec<Renewal>),
+    /// Give the lock back if it is still ours.
+    Release {
+        /// The lock.
+        key: Key,
+        /// What must stand there.
+        token: Token,
+    },
+    /// Ask about a versioned value, or change it.
+    Value(ValueOp),
+}
+
+/// One lease of a batch that is to be prolonged.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// The lock.
+    pub key: Key,
+    /// What must stand there.
+    pub token: Token,
+    /// For how long from now on.
+    pub ttl: Ttl,
+}
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// To an acquire: the lock is ours from this command on.
+    Granted,
+    /// To an acquire: our token was there already, from an earlier command whose reply was lost.
+    Ours,
+    /// To an acquire: somebody else holds it.
+    Busy,
+    /// To a renewal: done.
+    Renewed,
+    /// To a release: done.
+    Released,
+    /// To a renewal, a release, or a question about a value: nothing stands under the key.
+    Gone,
+    /// To a renewal or release: something else stands under the key.
+    Taken,
+    /// To a read: what is there. To a write of a value: what stands there instead of what was expected.
+    Stored(Stored),
+    /// To a write of a value: done, with this version.
+    Written(u64),
+    /// To the removal of a value: done.
+    Removed,
+    /// To [`Op::RenewMany`]: one answer for each, in order.
+    Many(Vec<Result<Self, Fault>>),
+}
+
+impl PartialEq for Fault {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.is_ambiguous() == other.is_ambiguous()
+    }
+}
+
+impl Eq for Fault {}
+
+/// How long to wait for a reply: the client's deadline, and never above a third of the TTL.
+#[must_use]
+pub fn response_deadline(limit: Duration, ttl: Ttl) -> Duration {
+    limit.min(ttl.as_duration() / 3)
+}

@@ -1,0 +1,52 @@
+//! What is put into a keeper's hands: a grant to keep, or a token to undo.
+
+use crate::{Key, Token, Ttl, time::Timestamp};
+
+/// Names a lease that the keeper keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tenancy {
+    pub(super) id: u64,
+    pub(super) ttl: Ttl,
+}
+
+impl Tenancy {
+    /// How long the lease lasts at a time.
+    #[must_use]
+    pub const fn ttl(self) -> Ttl {
+        self.ttl
+    }
+}
+
+/// What an acquire was granted.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// The lock.
+    pub key: Key,
+    /// What stands there.
+    pub token: Token,
+    /// For how long at a time.
+    pub ttl: Ttl,
+    /// Whether to prolong it.
+    pub renew: bool,
+    /// When the command that won was sent.
+    pub sent: Timestamp,
+    /// Until when it is surely ours.
+    pub until: Timestamp,
+}
+
+/// A token that may stand on the server and must not.
+#[derive(Clone, Debug)]
+pub struct Undo<R> {
+    /// The lock.
+    pub key: Key,
+    /// What may stand there.
+    pub token: Token,
+    /// By then it is gone of itself.
+    pub until: Timestamp,
+    /// The connection that carried the acquire: asked first, as nothing overtakes anything on it.
+    /// Where it is gone, the release is sent at once on another, and once more a response deadline
+    /// later: the acquire may still be under way.
+    pub route: Option<R>,
+    /// Whether to send it once more in any case, as several connections carried an acquire.
+    pub again: bool,
+}

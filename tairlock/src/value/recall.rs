@@ -1,0 +1,117 @@
+//! What a client remembers of its values while it has handles on them, and who updates them in turn.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use super::Stored;
+use crate::{Key, bell::Queue};
+
+/// The values that a client has handles on.
+///
+/// All handles of one client on one key share what was last seen there: a hint, which the server
+/// checks with every write. It goes with the last of them.
+#[derive(Debug, Default)]
+pub struct Values {
+    /// The lines of those who update, one per key; apart from those of the locks.
+    pub lines: Arc<Queue>,
+    recalled: Mutex<HashMap<Key, Weak<Recall>>>,
+}
+
+impl Values {
+    /// What is remembered of `key`.
+    #[must_use]
+    pub fn recall(self: &Arc<Self>, key: &Key) -> Arc<Recall> {
+        let mut recalled = lock(&self.recalled);
+        if let Some(recall) = recalled.get(key).and_then(Weak::upgrade) {
+            return recall;
+        }
+        let (owner, last) = (Arc::downgrade(self), Mutex::default());
+        let recall = Arc::new(Recall { key: key.clone(), owner, last });
+        recalled.insert(key.clone(), Arc::downgrade(&recall));
+        recall
+    }
+
+    /// How many keys are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        lock(&self.recalled).len()
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What one client last saw under one key.
+pub struct Recall {
+    key: Key,
+    owner: Weak<Values>,
+    last: Mutex<Known>,
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, Default)]
+pub enum Known {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// There was none.
+    Absent,
+    /// This stood there.
+    There(Stored),
+}
+
+impl From<Option<Stored>> for Known {
+    fn from(stored: Option<Stored>) -> Self {
+        stored.map_or(Self::Absent, Self::There)
+    }
+}
+
+impl Recall {
+    /// What was seen last.
+    #[must_use]
+    pub fn get(&self) -> Known {
+        lock(&self.last).clone()
+    }
+
+    /// This was seen or written, by someone who stood first in the line.
+    pub fn set(&self, known: Known) {
+        *lock(&self.last) = known;
+    }
+
+    /// This was seen by someone who stood in no line: it may be older than what is remembered.
+    pub fn saw(&self, seen: Known) {
+        let mut last = lock(&self.last);
+        match (&*last, &seen) {
+            (_, Known::Nothing) => {}
+            (Known::There(known), Known::There(seen)) if seen.version <= known.version => {}
+            _ => *last = seen,
+        }
+    }
+}
+
+impl Drop for Recall {
+    fn drop(&mut self) {
+        let Some(owner) = self.owner.upgrade() else { return };
+        let mut recalled = lock(&owner.recalled);
+        // Whoever asked in the meantime has made another.
+        if recalled.get(&self.key).is_some_and(|there| there.strong_count() == 0) {
+            recalled.remove(&self.key);
+        }
+    }
+}
+
+impl fmt::Debug for Recall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recall").field("key", &self.key).field("last", &self.get()).finish()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,94 @@
+//! What can be asked, and on which keys: the one place to change for a new operation.
+
+use std::time::Duration;
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use tairlock::{
+    FaultKind, Key, Token, Ttl,
+    memory::Condition,
+    proto::{Op, Renewal, Verdict},
+};
+
+use super::{spec::Answer, value};
+
+/// An operation and the keys that it is about, in the order of its verdicts.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) op: Op,
+    pub(super) keys: Vec<Key>,
+}
+
+/// Any operation on any of `keys`.
+pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
+    let key = select(keys.to_vec());
+    let one = (key.clone(), select(tokens()), select(ttls()));
+    let one = one.prop_map(|(key, token, ttl)| Renewal { key, token, ttl });
+    prop_oneof![
+        4 => one.clone().prop_map(|Renewal { key, token, ttl }| Asked {
+            keys: vec![key.clone()],
+            op: Op::Acquire { key, token, ttl },
+        }),
+        3 => vec(one, 1..=4).prop_map(|renewals| Asked {
+            keys: renewals.iter().map(|renewal| renewal.key.clone()).collect(),
+            op: Op::RenewMany(renewals),
+        }),
+        3 => (key.clone(), select(tokens())).prop_map(|(key, token)| Asked {
+            keys: vec![key.clone()],
+            op: Op::Release { key, token },
+        }),
+        6 => value::about(key).prop_map(|op| Asked {
+            keys: vec![op.key.clone()],
+            op: Op::Value(op),
+        }),
+    ]
+}
+
+/// Whether this verdict may come with a change of the key: all others must leave it as it was.
+pub(super) const fn changes(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Granted | Verdict::Renewed | Verdict::Released)
+        || value::changes(verdict)
+}
+
+/// Whether the key must have a time to live after this verdict.
+pub(super) const fn mortal(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Granted | Verdict::Renewed)
+}
+
+/// Whether the server's answer is the store's, or as good.
+///
+/// Where writes are refused, some ways look first and change then, others are refused before they
+/// look: both are right, as long as nothing that would have changed a key is claimed done. And where
+/// somebody else came `between` two looks, the second tells of another moment than the first.
+pub(super) fn agree(spec: &Answer, server: &Answer, condition: Condition, between: bool) -> bool {
+    match (spec, server) {
+        (Ok(Verdict::Many(spec)), Ok(Verdict::Many(server))) => {
+            let mut both = spec.iter().zip(server);
+            spec.len() == server.len() && both.all(|(a, b)| agree(a, b, condition, between))
+        }
+        (_, Err(fault)) if fault.kind() == FaultKind::ReadOnly => condition == Condition::ReadOnly,
+        (spec, server) if between && quiet(spec) && quiet(server) => true,
+        (Ok(Verdict::Stored(spec)), Ok(Verdict::Stored(server))) => value::same(spec, server),
+        (spec, server) => spec == server,
+    }
+}
+
+/// Whether this answer tells what stands there, and nothing was changed or refused for another reason.
+pub(super) fn quiet(answer: &Answer) -> bool {
+    match answer {
+        Ok(verdict) => !changes(verdict) && !matches!(verdict, Verdict::Many(_)),
+        Err(fault) => fault.kind() == FaultKind::WrongType,
+    }
+}
+
+/// Alike enough to be mixed up by who compares beginnings, lengths or numbers.
+pub(super) fn tokens() -> Vec<Token> {
+    // Shown up to the last slash.
+    let long = format!("long/{}", "0".repeat(Token::MAX_LEN - 5));
+    ["w@1/5f0c/", "w@1/5f0c/5/", "w@2/5f0c/", long.as_str()].map(Token::from_bytes).into()
+}
+
+/// So long that none runs out on the server while its sequence is played: time is virtual.
+fn ttls() -> Vec<Ttl> {
+    let ttl = |ms| Ttl::new(Duration::from_millis(ms)).expect("a TTL in its limits");
+    [600_000, 750_007, 3_600_000, 24 * 24 * 3_600_000].map(ttl).into()
+}

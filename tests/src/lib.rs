@@ -1,0 +1,17 @@
+//! What tairlock's tests stand on: real servers, and a proxy in front of them that plays faults.
+
+pub mod binaries;
+pub mod differential;
+pub mod laws;
+pub mod place;
+mod process;
+pub mod proxy;
+pub mod resp;
+pub mod server;
+pub mod sim;
+pub mod source;
+pub mod subject;
+pub mod world;
+
+pub use proxy::Proxy;
+pub use server::Server;

@@ -1,0 +1,111 @@
+//! The async driver under any executor, each call of which blocks the test's thread.
+
+use std::future::Future;
+
+use tairlock::{Client, Codec, Error, Lease, Lock, LockGuard, Release, Snapshot, Versioned};
+
+use super::{
+    Ask, Config, Held, Locks, Value, Wish,
+    values::{told, value},
+};
+use crate::place::Place;
+
+/// Something that runs a future to its end.
+pub(super) trait Executor: Clone + Send + Sync + 'static {
+    fn block_on<F: Future>(&self, future: F) -> F::Output;
+}
+
+/// A client that is made, and used, under `executor`.
+pub(super) fn client<E: Executor>(
+    executor: E,
+    place: &Place,
+    config: &Config,
+) -> Result<Box<dyn Locks>, Error> {
+    let mut builder = Client::builder().prefix(&config.prefix);
+    if let Some(label) = config.label {
+        builder = builder.label(label);
+    }
+    if let Some(limit) = config.response {
+        builder = builder.response_deadline(limit);
+    }
+    builder = match (place, &config.url) {
+        (_, Some(url)) => builder.url(url),
+        (Place::Memory(store), None) => builder.store(store.clone()),
+        (Place::Real(_), None) => builder.url(place.url().expect("is real")),
+    };
+    let client = executor.block_on(builder.build())?;
+    Ok(Box::new(AsyncLocks { client, executor }))
+}
+
+#[derive(Clone)]
+struct AsyncLocks<E> {
+    client: Client,
+    executor: E,
+}
+
+impl<E: Executor> AsyncLocks<E> {
+    fn lock(&self, ask: &Ask) -> Lock {
+        self.client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew)
+    }
+
+    fn held(&self, guard: LockGuard) -> Box<dyn Held> {
+        Box::new(AsyncHeld { guard, executor: self.executor.clone() })
+    }
+}
+
+impl<E: Executor> Locks for AsyncLocks<E> {
+    fn another(&self) -> Box<dyn Locks> {
+        Box::new(self.clone())
+    }
+
+    fn acquire(&self, ask: &Ask) -> Result<Box<dyn Held>, Error> {
+        let guard = self.executor.block_on(self.lock(ask).acquire())?;
+        Ok(self.held(guard))
+    }
+
+    fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error> {
+        let guard = self.executor.block_on(self.lock(ask).try_acquire())?;
+        Ok(guard.map(|guard| self.held(guard)))
+    }
+
+    fn value(&self, wish: &Wish) -> Box<dyn Value> {
+        let value = told!(self.client.versioned_with(&wish.key, Codec::BYTES), wish);
+        let (client, wish, executor) = (self.client.clone(), wish.clone(), self.executor.clone());
+        Box::new(AsyncValue { value, client, wish, executor })
+    }
+
+    fn close(&self) -> bool {
+        self.executor.block_on(self.client.close())
+    }
+}
+
+#[derive(Clone)]
+struct AsyncValue<E> {
+    value: Versioned<Vec<u8>>,
+    client: Client,
+    wish: Wish,
+    executor: E,
+}
+
+impl<E> AsyncValue<E> {
+    fn json(&self) -> Versioned<u64> {
+        told!(self.client.versioned(&self.wish.key), self.wish)
+    }
+}
+
+value!(AsyncValue<E> where E: Executor, |this, answer| this.executor.block_on(answer));
+
+struct AsyncHeld<E> {
+    guard: LockGuard,
+    executor: E,
+}
+
+impl<E: Executor> Held for AsyncHeld<E> {
+    fn lease(&self) -> &Lease {
+        self.guard.lease()
+    }
+
+    fn release(self: Box<Self>) -> Result<Release, Error> {
+        self.executor.block_on(self.guard.release())
+    }
+}

@@ -1,0 +1,96 @@
+//! The blocking driver.
+
+use tairlock::{Codec, Error, Lease, Release, Snapshot};
+use tairlock_sync::{Client, Lock, LockGuard, Versioned};
+
+use super::{
+    Ask, Config, Held, Locks, Value, Wish, World,
+    values::{told, value},
+};
+use crate::place::Place;
+
+/// The blocking driver.
+#[derive(Debug, Default)]
+pub struct Blocking;
+
+impl World for Blocking {
+    fn name(&self) -> &'static str {
+        "blocking"
+    }
+
+    fn client(&self, place: &Place, config: &Config) -> Result<Box<dyn Locks>, Error> {
+        let mut builder = Client::builder().prefix(&config.prefix);
+        if let Some(label) = config.label {
+            builder = builder.label(label);
+        }
+        if let Some(limit) = config.response {
+            builder = builder.response_deadline(limit);
+        }
+        builder = match (place, &config.url) {
+            (_, Some(url)) => builder.url(url),
+            (Place::Memory(store), None) => builder.store(store.clone()),
+            (Place::Real(_), None) => builder.url(place.url().expect("is real")),
+        };
+        Ok(Box::new(BlockingLocks(builder.build()?)))
+    }
+}
+
+#[derive(Clone)]
+struct BlockingLocks(Client);
+
+impl BlockingLocks {
+    fn lock(&self, ask: &Ask) -> Lock {
+        self.0.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew)
+    }
+}
+
+impl Locks for BlockingLocks {
+    fn another(&self) -> Box<dyn Locks> {
+        Box::new(self.clone())
+    }
+
+    fn acquire(&self, ask: &Ask) -> Result<Box<dyn Held>, Error> {
+        Ok(Box::new(BlockingHeld(self.lock(ask).acquire()?)))
+    }
+
+    fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error> {
+        let guard = self.lock(ask).try_acquire()?;
+        Ok(guard.map(|guard| Box::new(BlockingHeld(guard)) as Box<dyn Held>))
+    }
+
+    fn value(&self, wish: &Wish) -> Box<dyn Value> {
+        let value = told!(self.0.versioned_with(&wish.key, Codec::BYTES), wish);
+        Box::new(BlockingValue { value, client: self.0.clone(), wish: wish.clone() })
+    }
+
+    fn close(&self) -> bool {
+        self.0.close()
+    }
+}
+
+#[derive(Clone)]
+struct BlockingValue {
+    value: Versioned<Vec<u8>>,
+    client: Client,
+    wish: Wish,
+}
+
+impl BlockingValue {
+    fn json(&self) -> Versioned<u64> {
+        told!(self.client.versioned(&self.wish.key), self.wish)
+    }
+}
+
+value!(BlockingValue, |_this, answer| answer);
+
+struct BlockingHeld(LockGuard);
+
+impl Held for BlockingHeld {
+    fn lease(&self) -> &Lease {
+        self.0.lease()
+    }
+
+    fn release(self: Box<Self>) -> Result<Release, Error> {
+        self.0.release()
+    }
+}

@@ -1,0 +1,136 @@
+//! A [`World`] is one of tairlock's drivers behind one face, so that a law is written once.
+
+#[cfg(any(feature = "tokio", feature = "smol", feature = "async-std"))]
+mod asynchronous;
+mod values;
+
+use std::{sync::Arc, time::Duration};
+
+use tairlock::{Error, Lease, Release};
+pub use values::{Change, Value, Wish};
+
+use crate::place::Place;
+
+/// Declares the worlds: a module each, [`all`] of them, and `for_each_world!`. The first argument is a
+/// dollar sign, for the macro that this one makes.
+macro_rules! worlds {
+    ($d:tt $($(#[$with:meta])* $module:ident: $World:ident,)*) => {
+        $($(#[$with])* mod $module; $(#[$with])* pub use $module::$World;)*
+
+        /// Every driver, each in a runtime of its own.
+        #[must_use]
+        pub fn all() -> Vec<Arc<dyn World>> {
+            let all: &[Arc<dyn World>] = &[$($(#[$with])* Arc::new($World::default()),)*];
+            all.to_vec()
+        }
+
+        /// Makes a test of each function for each driver.
+        #[macro_export]
+        macro_rules! for_each_world {
+            ($d($d name:ident),* $d(,)?) => {
+                $($(#[$with])* mod $module {
+                    $d(#[test] fn $d name() {
+                        super::$d name(&$crate::world::$World::default());
+                    })*
+                })*
+            };
+        }
+    };
+}
+
+// A driver is a file in this folder, and a line here.
+worlds! { $
+    #[cfg(feature = "tokio")] tokio: Tokio,
+    #[cfg(feature = "smol")] smol: Smol,
+    #[cfg(feature = "async-std")] async_std: AsyncStd,
+    blocking: Blocking,
+}
+
+/// A driver.
+pub trait World: Send + Sync {
+    /// What it is called.
+    fn name(&self) -> &'static str;
+
+    /// A new client at `place`.
+    fn client(&self, place: &Place, config: &Config) -> Result<Box<dyn Locks>, Error>;
+}
+
+/// What a client is told, besides where the server is.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// In front of every key.
+    pub prefix: Vec<u8>,
+    /// In every token.
+    pub label: Option<&'static str>,
+    /// Instead of the place's own address.
+    pub url: Option<String>,
+    /// Instead of the default response deadline.
+    pub response: Option<Duration>,
+}
+
+/// A client.
+pub trait Locks: Send + Sync {
+    /// Another handle on the same client.
+    fn another(&self) -> Box<dyn Locks>;
+
+    /// As the driver's `acquire`.
+    fn acquire(&self, ask: &Ask) -> Result<Box<dyn Held>, Error>;
+
+    /// As the driver's `try_acquire`.
+    fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error>;
+
+    /// A handle on a versioned value, as the driver's `versioned`.
+    fn value(&self, wish: &Wish) -> Box<dyn Value>;
+
+    /// As the driver's `close`.
+    fn close(&self) -> bool;
+}
+
+/// A guard; dropping it is dropping the guard.
+pub trait Held: Send {
+    /// The guard's lease.
+    fn lease(&self) -> &Lease;
+
+    /// As the guard's `release`.
+    fn release(self: Box<Self>) -> Result<Release, Error>;
+}
+
+/// A lock as it is asked for.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The key, without the client's prefix.
+    pub key: Vec<u8>,
+    /// See the driver's `Lock`.
+    pub ttl: Duration,
+    /// See the driver's `Lock`.
+    pub wait: Duration,
+    /// See the driver's `Lock`.
+    pub renew: bool,
+}
+
+impl Ask {
+    /// A lease of 10 s, renewed, without waiting.
+    #[must_use]
+    pub fn new(key: impl AsRef<[u8]>) -> Self {
+        let (ttl, wait) = (Duration::from_secs(10), Duration::ZERO);
+        Self { key: key.as_ref().to_vec(), ttl, wait, renew: true }
+    }
+
+    /// With this TTL, in milliseconds.
+    #[must_use]
+    pub fn ttl(self, ms: u64) -> Self {
+        Self { ttl: Duration::from_millis(ms), ..self }
+    }
+
+    /// With this wait, in milliseconds.
+    #[must_use]
+    pub fn wait(self, ms: u64) -> Self {
+        Self { wait: Duration::from_millis(ms), ..self }
+    }
+
+    /// Not to be renewed.
+    #[must_use]
+    pub fn fixed(self) -> Self {
+        Self { renew: false, ..self }
+    }
+}

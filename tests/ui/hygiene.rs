@@ -1,0 +1,159 @@
+//! A crate that is hard on attributes: every lint denied, no prelude, and the user's own `std`, `core`,
+//! `tairlock` and `Result`. Checked in editions 2021 and 2024, with both crates renamed. Some functions
+//! are in one line on purpose: rustc looks for unnecessary braces there.
+
+#![deny(warnings, unused, missing_docs, unreachable_pub, unused_qualifications)]
+#![deny(let_underscore_drop, single_use_lifetimes, unsafe_op_in_unsafe_fn)]
+#![no_implicit_prelude]
+
+use ::core::result::Result::Ok;
+use ::locks::distributed_lock;
+use ::std::{cell::RefCell, string::String, sync::OnceLock, vec::Vec};
+
+mod core {}
+mod std {}
+mod tairlock {}
+mod tairlock_sync {}
+
+/// Not the one that everybody means.
+pub enum Result {}
+
+type Answer<T> = ::core::result::Result<T, ::locks::Error>;
+
+fn client() -> &'static ::locks::Client {
+    static CLIENT: OnceLock<::locks::Client> = OnceLock::new();
+    CLIENT.get_or_init(::locks::Client::in_memory)
+}
+
+fn blocking() -> &'static ::blocking_locks::Client {
+    static CLIENT: OnceLock<::blocking_locks::Client> = OnceLock::new();
+    CLIENT.get_or_init(::blocking_locks::Client::in_memory)
+}
+
+/// Names that an expansion might want for itself.
+///
+/// # Errors
+/// As the lock.
+#[distributed_lock(key = "names:{key}", ttl = 5, wait = "1s", renew = true)]
+pub async fn names(key: u8, ttl: u8, guard: u8, lease: u8, client: u8, result: u8) -> Answer<u8> {
+    Ok(ttl + guard + lease + client + result)
+}
+
+/// Each kind of argument.
+///
+/// # Errors
+/// As the lock.
+#[distributed_lock(key = "arguments:{key}", using = client(), lease = lease)]
+pub async fn arguments(
+    key: &str,
+    _unused: u8,
+    mut changed: u8,
+    (first, second): (u8, u8),
+    _: u8,
+) -> Answer<u8> {
+    changed += 1;
+    if lease.is_held() {
+        return Ok(changed + first);
+    }
+    Ok(second)
+}
+
+/// Each kind of argument, in one line.
+///
+/// # Errors
+/// As the lock.
+#[distributed_lock(key = "arguments:{key}", ttl = 0.5, wait = 0, renew = false, using = blocking())]
+pub fn arguments_blocking(key: &str, _unused: u8, mut a: u8, (b, c): (u8, u8), _: u8) -> Answer<u8> { a += 1; Ok(a + b + c) }
+
+/// Nothing to return.
+#[distributed_lock(key = "nothing", or_else = |_| ())]
+pub async fn nothing() {}
+
+/// Nothing to return.
+#[distributed_lock(key = "nothing", or_else = |_| ())]
+pub fn nothing_blocking(_a: u8) { nothing_at_all() }
+
+fn nothing_at_all() {}
+
+/// One line, one expression.
+///
+/// # Errors
+/// As the lock.
+#[distributed_lock(key = "one-line")]
+pub async fn one_line() -> Answer<u8> { Ok(1) }
+
+/// One line, one expression.
+#[distributed_lock(key = "one-line", or_else = |_| 5)]
+#[must_use]
+pub fn one_line_blocking(x: u8) -> u8 { x.wrapping_add(1) }
+
+/// A type with methods.
+#[derive(Debug)]
+pub struct Service {
+    locks: ::locks::Client,
+    name: String,
+}
+
+impl Service {
+    /// Borrowed for a while.
+    ///
+    /// # Errors
+    /// As the lock.
+    #[distributed_lock(key = "service:{self.name}", using = self.locks)]
+    pub async fn exclusive(&mut self) -> Answer<&mut String> {
+        self.name.push('a');
+        Ok(&mut self.name)
+    }
+
+    /// Taken apart.
+    ///
+    /// # Errors
+    /// As the lock.
+    #[distributed_lock(key = "service:{self.name}", using = self.locks)]
+    pub async fn parts(self, text: String) -> Answer<String> {
+        Ok(text + &self.name)
+    }
+
+    /// Two locks.
+    ///
+    /// # Errors
+    /// As the locks.
+    #[distributed_lock(key = "service:{self.name}", using = &self.locks)]
+    #[distributed_lock(key = "other:{self.name}", using = &self.locks)]
+    pub async fn returned(mut self) -> Answer<Self> {
+        self.name.push('x');
+        Ok(self)
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// As the lock.
+    #[distributed_lock(key = "service:{self.name}", using = blocking())]
+    pub fn returned_blocking(mut self) -> Answer<Self> {
+        self.name.push('x');
+        Ok(self)
+    }
+
+    /// Reads what `pointer` points to.
+    ///
+    /// # Safety
+    /// `pointer` must be valid.
+    ///
+    /// # Errors
+    /// As the lock.
+    #[distributed_lock(key = "service:{self.name}", using = blocking())]
+    pub unsafe fn dangerous(&self, pointer: *const u8) -> Answer<u8> {
+        // SAFETY: the caller's word.
+        Ok(unsafe { *pointer })
+    }
+
+    /// A temporary in the last expression.
+    ///
+    /// # Errors
+    /// As the lock.
+    #[distributed_lock(key = "service", using = client())]
+    pub async fn temporary(&self, cell: RefCell<Vec<u8>>) -> Answer<usize> {
+        Ok(cell.borrow().len())
+    }
+}

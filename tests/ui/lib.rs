@@ -1,0 +1,1 @@
+//! Nothing: the cases are this crate's tests.
