@@ -269,3 +269,18 @@ async fn m29_futures_are_send() {
     assert_send(or_else("x")).await;
     drop(assert_send(template("x", std::cell::Cell::new(1))));
 }
+
+#[tokio::test]
+async fn a_body_that_blocks_past_its_lease_goes_no_further_than_its_next_await() {
+    #[distributed_lock(key = "a:blocks", ttl = "50ms", renew = false, using = client(), lease = lease)]
+    async fn body(went_on: &AtomicU32) -> Answer<()> {
+        // Blocks the only thread of this runtime until the lease is over.
+        assert!(lease.wait_lost(Duration::from_secs(10)).is_some());
+        tokio::task::yield_now().await;
+        went_on.store(1, Ordering::SeqCst);
+        Ok(())
+    }
+    let went_on = AtomicU32::new(0);
+    assert!(body(&went_on).await.unwrap_err().to_string().contains("was lost"));
+    assert_eq!(went_on.into_inner(), 0, "the body went on without its lock");
+}
