@@ -181,8 +181,8 @@ fn a_panic_releases() {
 #[test]
 fn renewed_for_as_long_as_the_guard_lives() {
     let (client, store) = with_store();
-    let guard = client.lock("k").ttl(ms(60)).acquire().unwrap();
-    assert_eq!(guard.wait_lost(ms(200)), None);
+    let guard = client.lock("k").ttl(ms(300)).acquire().unwrap();
+    assert_eq!(guard.wait_lost(ms(1_000)), None);
     assert!(guard.is_held());
     assert_eq!(guard.state(), LeaseState::Held);
     assert_eq!(guard.release().unwrap(), Release::Released);
@@ -192,7 +192,7 @@ fn renewed_for_as_long_as_the_guard_lives() {
 #[test]
 fn not_renewed_where_that_was_not_asked_for() {
     let client = Client::in_memory();
-    let guard = client.lock("k").ttl(ms(20)).renew(false).acquire().unwrap();
+    let guard = client.lock("k").ttl(ms(100)).renew(false).acquire().unwrap();
     assert_eq!(guard.wait_lost(LONG), Some(LossReason::Expired));
     assert_eq!(guard.remaining(), Duration::ZERO);
     assert_eq!(guard.state(), LeaseState::Lost(LossReason::Expired));
