@@ -13,6 +13,7 @@ pub(super) fn sleep(duration: Duration) -> BoxFuture<'static, ()> {
 }
 
 /// Runs `task` on the keepers' thread. With tokio compiled in, that is tokio's and not this one.
+#[allow(dead_code, reason = "with tokio and without a server to dial, nothing runs here")]
 pub(super) fn spawn_keeper(task: impl Future<Output = ()> + Send + 'static) {
     static KEEPER: LazyLock<&'static Executor<'static>> = LazyLock::new(|| {
         let executor: &'static Executor<'static> = Box::leak(Box::new(Executor::new()));
