@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
+    future::{Future, poll_fn},
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Poll, ready},
     time::Duration,
 };
 
@@ -124,13 +127,19 @@ impl Lease {
     /// # Cancel safety
     /// Dropping the future loses nothing: a later call answers at once.
     pub async fn lost(&self) -> LossReason {
-        loop {
-            let listener = self.0.over.listen();
-            if let LeaseState::Lost(reason) = self.state() {
-                return reason;
+        let mut over = self.0.over.listen();
+        poll_fn(|cx| {
+            loop {
+                // By the clock, at every poll: after a pause of the process, whoever selects on this must
+                // learn of the loss even if they are polled before the keeper is.
+                if let LeaseState::Lost(reason) = self.state() {
+                    return Poll::Ready(reason);
+                }
+                ready!(Pin::new(&mut over).poll(cx));
+                over = self.0.over.listen();
             }
-            listener.await;
-        }
+        })
+        .await
     }
 
     /// As [`Lease::lost`], blocking the thread for at most `limit`; `None` if it is not lost by then.

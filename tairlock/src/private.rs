@@ -1,14 +1,13 @@
 //! What the attributes expand to. Exempt from semantic versioning: write nothing against it.
 
-use std::{future::Future, task::Poll};
+use std::future::Future;
 
 pub use core;
 pub use std;
 
 pub use crate::versioned::Updating;
 use crate::{
-    Client, Codec, Error, LeaseState, Lock, LockGuard, Versioned, default::default_client,
-    value::Coded,
+    Client, Codec, Error, Lock, LockGuard, Versioned, default::default_client, value::Coded,
 };
 pub use crate::{
     conflict::IsConflict,
@@ -77,23 +76,15 @@ where
     F: FnOnce(Lease) -> Fut,
     Fut: Future<Output = T>,
 {
-    let mut body = std::pin::pin!(body(guard.lease().clone()));
-    let mut lost = std::pin::pin!(guard.lost());
-    std::future::poll_fn(|cx| {
-        // The loss is looked at first, and by the clock: after a pause of the process, a body must not go
-        // on because it is polled before the keeper is.
-        let reason = match guard.state() {
-            LeaseState::Lost(reason) => Poll::Ready(reason),
-            _ => lost.as_mut().poll(cx),
-        };
-        match reason {
-            Poll::Ready(reason) => {
-                Poll::Ready(Err(Error::Lost { key: guard.key().clone(), reason }))
-            }
-            Poll::Pending => body.as_mut().poll(cx).map(Ok),
+    let body = std::pin::pin!(body(guard.lease().clone()));
+    let lost = std::pin::pin!(guard.lost());
+    // The loss is looked at first: a body must not go on under a lock that is somebody else's.
+    match futures_util::future::select(lost, body).await {
+        futures_util::future::Either::Left((reason, _)) => {
+            Err(Error::Lost { key: guard.key().clone(), reason })
         }
-    })
-    .await
+        futures_util::future::Either::Right((output, _)) => Ok(output),
+    }
 }
 
 /// Gives the lock back; answers the loss if it was not ours to the end.
