@@ -15,7 +15,8 @@ use crate::Client;
 /// A drop, in a panic too, sends the release over a free connection of the pool and waits for the answer
 /// for at most the response deadline. Where no connection is free, or the answer does not come, the
 /// release goes on in the background. A process that ends at once leaves the key to its TTL;
-/// [`Client::close`] waits for the releases.
+/// [`Client::close`] waits for the releases. With [`min_hold`](crate::Lock::min_hold) a release or drop
+/// before its time leaves the key for the rest of it.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -92,16 +93,18 @@ impl LockGuard {
     pub fn release(mut self) -> Result<Release, Error> {
         let client = self.client.clone();
         let inner = client.inner();
-        self.begin();
-        let reply = inner.commands.call(&self.op(), self.within());
+        let op = self.begin();
+        let reply = inner.commands.call(&op, self.within());
         self.end(reply).map_err(|fault| {
             let key = Some(self.lease.key().clone());
             Error::Backend { key, operation: Operation::Release, fault }
         })
     }
 
-    fn begin(&self) {
-        self.client.inner().keep.with(|keeper| keeper.begin_release(&self.lease, self.tenancy));
+    /// Nothing is renewed from here on; answers what to send.
+    fn begin(&self) -> Op {
+        let (lease, tenancy, now) = (&self.lease, self.tenancy, time::now());
+        self.client.inner().keep.with(|keeper| keeper.begin_release(lease, tenancy, now))
     }
 
     fn end(&mut self, reply: Result<Verdict, Fault>) -> Result<Release, Fault> {
@@ -111,10 +114,6 @@ impl LockGuard {
             .inner()
             .keep
             .with(|keeper| keeper.end_release(lease, tenancy, reply, time::now()))
-    }
-
-    fn op(&self) -> Op {
-        Op::Release { key: self.lease.key().clone(), token: self.lease.token().clone() }
     }
 
     fn within(&self) -> Duration {
@@ -127,8 +126,8 @@ impl Drop for LockGuard {
         if self.over {
             return;
         }
-        self.begin();
-        match self.client.inner().commands.call_if_free(&self.op(), self.within()) {
+        let op = self.begin();
+        match self.client.inner().commands.call_if_free(&op, self.within()) {
             // Nobody is there to be told what came of it.
             Some(reply) => _ = self.end(reply),
             None => {

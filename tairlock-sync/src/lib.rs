@@ -55,6 +55,7 @@ mod connect;
 mod default;
 mod drive;
 mod guard;
+mod inspect;
 mod keep;
 mod lock;
 mod node;
@@ -69,8 +70,8 @@ mod tests;
 
 #[doc(inline)]
 pub use tairlock::{
-    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, IsConflict, Key, Label, Lease,
-    LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
+    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
+    Lease, LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;

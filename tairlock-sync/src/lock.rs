@@ -83,7 +83,7 @@ impl Lock {
 
     fn checked(&self) -> Result<(&Client, &Request), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let request = self.request.as_ref().map_err(Clone::clone)?;
+        let request = self.request.as_ref().map_err(Clone::clone)?.checked()?;
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
     }
 
@@ -94,11 +94,12 @@ impl Lock {
         attempt.look_ahead();
         let (sent, until) = drive::drive(&attempt.machine, &attempt, bell).granted(&request.key)?;
         let turn = attempt.turn.take();
-        let Request { key, ttl, renew, .. } = request;
+        let Request { key, ttl, renew, hold, .. } = request;
         let token = attempt.token.clone();
-        let grant = Grant { key, token, ttl, renew, sent, until };
+        let now = time::now();
+        let grant = Grant { key, token, ttl, renew, hold, sent, until };
         let ((lease, tenancy), closed) =
-            inner.keep.with(|keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+            inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         if closed {
             return Err(Error::Closed);
         }

@@ -207,6 +207,10 @@ pub enum Operation {
     Write,
     /// Deleting a value.
     Remove,
+    /// Looking who holds a lock.
+    Inspect,
+    /// Taking a lock away from whoever holds it.
+    ForceRelease,
 }
 
 impl Operation {
@@ -248,6 +252,8 @@ impl fmt::Display for During<'_> {
             Operation::Read => ("read", "value"),
             Operation::Write => ("write", "value"),
             Operation::Remove => ("remove", "value"),
+            Operation::Inspect => ("inspect", "lock"),
+            Operation::ForceRelease => ("force the release of", "lock"),
         };
         match self.1 {
             Some(key) => write!(f, "cannot {verb} {noun} {key:?}"),
@@ -276,6 +282,22 @@ pub enum ConfigError {
     TtlOutOfRange {
         /// What was asked for.
         given: Duration,
+    },
+    /// A lock cannot be held for less than one lease.
+    #[error("max_hold is at least the ttl, which is {:?}; this one is {given:?}", ttl.as_duration())]
+    MaxHoldBelowTtl {
+        /// What was asked for.
+        given: Duration,
+        /// The TTL that goes with it.
+        ttl: Ttl,
+    },
+    /// A lock cannot stay for longer than it may be held.
+    #[error("min_hold is at most max_hold, and 24 days: here {most:?}; this one is {given:?}")]
+    MinHoldTooLong {
+        /// What was asked for.
+        given: Duration,
+        /// What it may be.
+        most: Duration,
     },
     /// The label is empty, too long, or holds a control character.
     #[error(

@@ -14,7 +14,8 @@ use crate::{
 ///
 /// The release of a drop happens in the background too, from any place: inside or outside of a runtime,
 /// in a panic, while a runtime shuts down. A process that ends at once leaves the key to its TTL;
-/// [`Client::close`] waits for the releases.
+/// [`Client::close`] waits for the releases. With [`min_hold`](crate::Lock::min_hold) a release or drop
+/// before its time leaves the key for the rest of it.
 #[derive(Debug)]
 #[must_use = "a guard that is dropped at once holds nothing"]
 pub struct LockGuard {
@@ -85,8 +86,11 @@ impl LockGuard {
     pub async fn release(self) -> Result<Release, Error> {
         let mut guard = self;
         let keep = std::sync::Arc::clone(&guard.client.inner().keep);
-        keep.with(|keeper| keeper.begin_release(&guard.lease, guard.tenancy));
-        let reply = guard.send_release().await;
+        let begin = |keeper: &mut crate::proto::Keeper<_>| {
+            keeper.begin_release(&guard.lease, guard.tenancy, time::now())
+        };
+        let op = keep.with(begin);
+        let reply = guard.send(op).await;
         // From here on there is no await: what follows is not cut off.
         guard.over = true;
         let (lease, tenancy) = (&guard.lease, guard.tenancy);
@@ -98,13 +102,12 @@ impl LockGuard {
         )
     }
 
-    async fn send_release(&self) -> Result<crate::proto::Verdict, crate::Fault> {
+    async fn send(&self, op: Op) -> Result<crate::proto::Verdict, crate::Fault> {
         let inner = self.client.inner();
         let runtime = Runtime::here()?;
         let line = inner.node.line(Role::Commands).await?;
-        let (key, token) = (self.lease.key().clone(), self.lease.token().clone());
         let within = response_deadline(inner.limits.response, self.tenancy.ttl());
-        ask(&*line, runtime, &Op::Release { key, token }, within).await
+        ask(&*line, runtime, &op, within).await
     }
 }
 

@@ -29,6 +29,8 @@ pub enum LossReason {
     Vanished,
     /// No server confirmed a renewal before the lease ran out.
     Unreachable,
+    /// It was held for as long as it may be (`max_hold`).
+    MaxHold,
 }
 
 impl fmt::Display for LossReason {
@@ -38,6 +40,7 @@ impl fmt::Display for LossReason {
             Self::Taken => "somebody else holds the lock",
             Self::Vanished => "the key is gone from the server (deleted or evicted)",
             Self::Unreachable => "no server confirmed a renewal in time",
+            Self::MaxHold => "it was held for as long as `max_hold` allows",
         })
     }
 }
@@ -73,12 +76,21 @@ struct Shared {
 struct Now {
     state: LeaseState,
     until: Timestamp,
+    /// No renewal carries it beyond.
+    limit: Timestamp,
     turn: Option<Turn>,
 }
 
 impl Lease {
-    pub(crate) fn new(key: Key, token: Token, until: Timestamp, turn: Option<Turn>) -> Self {
-        let now = Mutex::new(Now { state: LeaseState::Held, until, turn });
+    pub(crate) fn new(
+        key: Key,
+        token: Token,
+        until: Timestamp,
+        limit: Timestamp,
+        turn: Option<Turn>,
+    ) -> Self {
+        let until = until.min(limit);
+        let now = Mutex::new(Now { state: LeaseState::Held, until, limit, turn });
         Self(Arc::new(Shared { key, token, fence: None, now, over: Event::new() }))
     }
 
@@ -165,6 +177,11 @@ impl Lease {
         let this = self.lock();
         let reason = match this.state {
             // At the very moment it ends, it is over: the server may have granted it anew.
+            LeaseState::Held | LeaseState::Uncertain
+                if now >= this.until && this.until == this.limit =>
+            {
+                LossReason::MaxHold
+            }
             LeaseState::Held if now >= this.until => LossReason::Expired,
             LeaseState::Uncertain if now >= this.until => LossReason::Unreachable,
             state => return state,
@@ -187,10 +204,16 @@ impl Lease {
         let mut this = self.lock();
         if matches!(alive, LeaseState::Held | LeaseState::Uncertain) && this.state == alive {
             this.state = LeaseState::Held;
-            this.until = this.until.max(until);
+            this.until = this.until.max(until).min(this.limit);
             return true;
         }
         false
+    }
+
+    /// Whether no renewal can prolong it any more.
+    pub(crate) fn is_at_its_limit(&self) -> bool {
+        let this = self.lock();
+        this.until == this.limit
     }
 
     /// A renewal was not confirmed.
@@ -223,7 +246,9 @@ impl Lease {
         let mut this = self.lock();
         if matches!(this.state, LeaseState::Held | LeaseState::Uncertain) {
             this.state = state;
-            let turn = this.turn.take();
+            // At its limit the key is still there, and is about to be released: the turn passes then.
+            let stays = state == LeaseState::Lost(LossReason::MaxHold);
+            let turn = if stays { None } else { this.turn.take() };
             drop(this);
             drop(turn);
             self.0.over.notify(usize::MAX);
@@ -254,7 +279,7 @@ mod tests {
     }
 
     fn lease(until: Timestamp) -> Lease {
-        Lease::new(Key::new("k").unwrap(), Token::from_bytes("t"), until, None)
+        Lease::new(Key::new("k").unwrap(), Token::from_bytes("t"), until, Timestamp::NEVER, None)
     }
 
     #[test]

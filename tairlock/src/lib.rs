@@ -86,6 +86,7 @@ mod conflict;
 pub mod dialect;
 mod error;
 mod fault;
+mod holder;
 mod key;
 mod lease;
 pub mod memory;
@@ -108,6 +109,7 @@ pub mod tls;
 pub use conflict::IsConflict;
 pub use error::{ConfigError, Error, Operation};
 pub use fault::{Fault, FaultKind};
+pub use holder::Holder;
 pub use key::Key;
 pub use lease::{Lease, LeaseState, LossReason};
 pub use release::Release;
@@ -130,6 +132,8 @@ mod default;
 mod drive;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod guard;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod inspect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod keep;
 #[cfg(any(feature = "tokio", feature = "smol"))]

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Fault, Key, Token,
     fault::FaultKind,
-    proto::{Op, Renewal, Verdict},
+    proto::{Op, Renewal, Seen, Verdict},
     time::Timestamp,
     value::Stored,
 };
@@ -100,6 +100,19 @@ impl Store {
                 Some(_) => Verdict::Taken,
                 None => Verdict::Gone,
             }),
+            Op::Retain(renewal) => Ok(match self.renew(renewal, now)? {
+                Verdict::Renewed => Verdict::Retained,
+                other => other,
+            }),
+            Op::Inspect(key) => Ok(self.seen(key, now)?.map_or(Verdict::Gone, Verdict::Seen)),
+            Op::ForceRelease(key) => match self.seen(key, now)? {
+                None => Ok(Verdict::Gone),
+                Some(seen) => {
+                    self.writable()?;
+                    self.keys.remove(key);
+                    Ok(Verdict::Evicted(seen))
+                }
+            },
             Op::Value(op) => self.apply_value(op, now),
         }
     }
@@ -167,6 +180,12 @@ impl Store {
     #[must_use]
     pub const fn applied(&self) -> u64 {
         self.applied
+    }
+
+    fn seen(&self, key: &Key, now: Timestamp) -> Result<Option<Seen>, Fault> {
+        let expires = self.expires(key, now).filter(|&at| at != Timestamp::NEVER);
+        let left = expires.map(|at| at.since(now));
+        Ok(self.token(key, now)?.map(|token| Seen { token: token.clone(), left }))
     }
 
     fn writable(&self) -> Result<(), Fault> {

@@ -46,13 +46,41 @@ pub struct Request {
     pub wait: Duration,
     /// Whether the keeper prolongs the lease while its guard lives.
     pub renew: bool,
+    /// For how long to hold it at least and at most.
+    pub hold: Hold,
+}
+
+/// For how long a lock is held, whatever its holder does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hold {
+    /// The key stays for so long after the grant, even if the lock is given back before.
+    pub min: Option<Duration>,
+    /// The lease is lost so long after it was asked for, even if its holder goes on.
+    pub max: Option<Duration>,
 }
 
 impl Request {
     /// A request for `key` with every option at its default.
     #[must_use]
     pub const fn new(key: Key) -> Self {
-        Self { key, ttl: Ttl::DEFAULT, wait: DEFAULT_WAIT, renew: true }
+        let hold = Hold { min: None, max: None };
+        Self { key, ttl: Ttl::DEFAULT, wait: DEFAULT_WAIT, renew: true, hold }
+    }
+
+    /// What no setter can tell by itself: whether the options go together.
+    ///
+    /// # Errors
+    /// [`ConfigError::MaxHoldBelowTtl`], [`ConfigError::MinHoldTooLong`].
+    pub fn checked(&self) -> Result<&Self, ConfigError> {
+        let Hold { min, max } = self.hold;
+        if let Some(given) = max.filter(|max| *max < self.ttl.as_duration()) {
+            return Err(ConfigError::MaxHoldBelowTtl { given, ttl: self.ttl });
+        }
+        let most = max.unwrap_or(Ttl::MAX).min(Ttl::MAX);
+        match min.filter(|min| *min > most) {
+            Some(given) => Err(ConfigError::MinHoldTooLong { given, most }),
+            None => Ok(self),
+        }
     }
 
     /// # Errors
@@ -71,6 +99,19 @@ impl Request {
     /// None today.
     pub fn renew(self, renew: bool) -> Result<Self, ConfigError> {
         Ok(Self { renew, ..self })
+    }
+
+    /// # Errors
+    /// None here; see [`Request::checked`].
+    pub fn max_hold(self, max: Duration) -> Result<Self, ConfigError> {
+        Ok(Self { hold: Hold { max: Some(max), ..self.hold }, ..self })
+    }
+
+    /// # Errors
+    /// None here; see [`Request::checked`].
+    pub fn min_hold(self, min: Duration) -> Result<Self, ConfigError> {
+        let min = Some(min).filter(|min| !min.is_zero());
+        Ok(Self { hold: Hold { min, ..self.hold }, ..self })
     }
 }
 
@@ -102,6 +143,37 @@ macro_rules! __lock_setters {
         /// Defaults to `true`. Without renewal the lease ends with its TTL, and the guard says so.
         pub fn renew(self, renew: bool) -> Self {
             self.set(|request| request.renew(renew))
+        }
+
+        /// How long the lock is held at most, however long its holder goes on: a body that is stuck
+        /// does not keep everybody else out for ever.
+        ///
+        /// None by default. So long after the lock was asked for, the lease is lost with
+        /// [`LossReason::MaxHold`](crate::LossReason::MaxHold), by the local clock and at that very
+        /// moment, and the key is released then; it is not left to its TTL. Whoever waits for the loss
+        /// is told of it; code that cannot be stopped goes on without the lock.
+        ///
+        /// At least the TTL, or the lock is refused before a command is sent. Without renewal the
+        /// lease ends with its TTL, which is before.
+        pub fn max_hold(self, max_hold: ::core::time::Duration) -> Self {
+            self.set(|request| request.max_hold(max_hold))
+        }
+
+        /// How long the key stays after the grant at least, although the lock is given back before:
+        /// for jobs that start on several machines at the same time by clocks that differ, so that
+        /// one which is late finds the lock busy, and not the work done.
+        ///
+        /// None by default; zero is none. A release or drop that comes earlier answers at once, with
+        /// [`Release::Retained`](crate::Release::Retained): it sets the time that is left as the key's
+        /// time to live, in one command, and so holds when the process ends right after. Until then
+        /// the lock is busy for everybody, this client included.
+        ///
+        /// At most `max_hold`, and 24 days; more is refused before a command is sent. It may be above
+        /// the TTL, but a holder that dies before it gives the lock back leaves the key to its TTL,
+        /// and nothing is kept after a loss. The time is counted by the server's clock from the
+        /// release on, which may run a little faster than ours.
+        pub fn min_hold(self, min_hold: ::core::time::Duration) -> Self {
+            self.set(|request| request.min_hold(min_hold))
         }
 
         fn set(

@@ -62,6 +62,8 @@ fn every_law_holds_in_every_seed() {
         tally.found_again,
         tally.renewals,
         tally.releases,
+        tally.retained,
+        tally.overdue,
         tally.losses,
         tally.cancelled,
         tally.timed_out,

@@ -4,7 +4,7 @@ use super::{Ask, Batch, Heard, Question, Reply, Speech, Way};
 use crate::{
     Fault, Token, Ttl,
     fault::FaultKind,
-    proto::{Op, Verdict},
+    proto::{Op, Renewal, Verdict},
     value::{Action, ValueOp},
 };
 
@@ -17,8 +17,17 @@ const MAX_ROUNDS: u8 = 8;
 pub struct Exchange<'a> {
     speech: &'a Speech,
     talks: Vec<Talk>,
-    many: bool,
+    answer: Answer,
     rounds: u8,
+}
+
+/// What becomes of the verdicts.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    One,
+    Many,
+    /// It was asked as a renewal is.
+    Retain,
 }
 
 /// One key's part of it.
@@ -44,25 +53,34 @@ impl<'a> Exchange<'a> {
             let way = question.ways()[index];
             Talk { ask, question, index, way, refused: None, result: None }
         };
-        let (talks, many) = match op {
+        let nobody = Token::from_bytes("");
+        let (talks, answer) = match op {
             Op::Acquire { key, token, ttl } => {
-                (vec![talk(Question::Acquire, key, token, *ttl)], false)
+                (vec![talk(Question::Acquire, key, token, *ttl)], Answer::One)
             }
             Op::Release { key, token } => {
-                (vec![talk(Question::Release, key, token, Ttl::DEFAULT)], false)
+                (vec![talk(Question::Release, key, token, Ttl::DEFAULT)], Answer::One)
             }
             Op::RenewMany(renewals) => {
                 let talks = renewals.iter().map(|r| talk(Question::Renew, &r.key, &r.token, r.ttl));
-                (talks.collect(), true)
+                (talks.collect(), Answer::Many)
+            }
+            Op::Retain(Renewal { key, token, ttl }) => {
+                (vec![talk(Question::Renew, key, token, *ttl)], Answer::Retain)
+            }
+            Op::Inspect(key) => {
+                (vec![talk(Question::Inspect, key, &nobody, Ttl::DEFAULT)], Answer::One)
+            }
+            Op::ForceRelease(key) => {
+                (vec![talk(Question::ForceRelease, key, &nobody, Ttl::DEFAULT)], Answer::One)
             }
             Op::Value(ValueOp { key, action }) => {
-                let nobody = Token::from_bytes("");
                 let mut talk = talk(Question::Value, key, &nobody, Ttl::DEFAULT);
                 talk.ask.action = action.clone();
-                (vec![talk], false)
+                (vec![talk], Answer::One)
             }
         };
-        Self { speech, talks, many, rounds: 0 }
+        Self { speech, talks, answer, rounds: 0 }
     }
 
     /// What to send now: one command for each key that has no answer yet, and those behind it.
@@ -98,7 +116,14 @@ impl<'a> Exchange<'a> {
             return None;
         }
         let mut results = self.talks.drain(..).filter_map(|talk| talk.result);
-        if self.many { Some(Ok(Verdict::Many(results.collect()))) } else { results.next() }
+        match self.answer {
+            Answer::Many => Some(Ok(Verdict::Many(results.collect()))),
+            Answer::One => results.next(),
+            Answer::Retain => results.next().map(|result| match result {
+                Ok(Verdict::Renewed) => Ok(Verdict::Retained),
+                other => other,
+            }),
+        }
     }
 
     fn open(&self) -> impl Iterator<Item = &Talk> {

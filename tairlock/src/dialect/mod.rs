@@ -9,6 +9,7 @@ mod exchange;
 mod exstring;
 mod hash;
 mod ifeq;
+mod inspect;
 mod program;
 mod script;
 mod tair;
@@ -31,6 +32,10 @@ pub static ACQUIRE: &[&dyn Way] = &[&acquire::SetNxGet, &acquire::SetNx];
 pub static RENEW: &[&dyn Way] = &[&ifeq::SetIfEq, &tair::Cas, &script::RENEW];
 /// The ways to give a lock back.
 pub static RELEASE: &[&dyn Way] = &[&ifeq::DelIfEq, &ifeq::DelEx, &tair::Cad, &script::RELEASE];
+/// The ways to see who holds a lock.
+pub static INSPECT: &[&dyn Way] = &[&inspect::GetPttl];
+/// The ways to take a lock away from whoever holds it.
+pub static FORCE_RELEASE: &[&dyn Way] = &[&inspect::GetDel, &inspect::Script { whole: false }];
 /// The ways to keep versioned values. One way is one form of them, which all questions about values
 /// share, so that nothing is written in one form and looked for in another.
 pub static VALUE: &[&dyn Way] =
@@ -131,6 +136,8 @@ pub struct Speech {
     acquire: AtomicUsize,
     renew: AtomicUsize,
     release: AtomicUsize,
+    inspect: AtomicUsize,
+    force_release: AtomicUsize,
     value: AtomicUsize,
 }
 
@@ -143,13 +150,18 @@ pub enum Question {
     Renew,
     /// See [`RELEASE`].
     Release,
+    /// See [`INSPECT`].
+    Inspect,
+    /// See [`FORCE_RELEASE`].
+    ForceRelease,
     /// See [`VALUE`].
     Value,
 }
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 4] = [Self::Acquire, Self::Renew, Self::Release, Self::Value];
+    pub const ALL: [Self; 6] =
+        [Self::Acquire, Self::Renew, Self::Release, Self::Inspect, Self::ForceRelease, Self::Value];
 
     /// The ways to ask it, best first.
     #[must_use]
@@ -158,6 +170,8 @@ impl Question {
             Self::Acquire => ACQUIRE,
             Self::Renew => RENEW,
             Self::Release => RELEASE,
+            Self::Inspect => INSPECT,
+            Self::ForceRelease => FORCE_RELEASE,
             Self::Value => VALUE,
         }
     }
@@ -195,6 +209,8 @@ impl Speech {
             Question::Acquire => &self.acquire,
             Question::Renew => &self.renew,
             Question::Release => &self.release,
+            Question::Inspect => &self.inspect,
+            Question::ForceRelease => &self.force_release,
             Question::Value => &self.value,
         }
     }

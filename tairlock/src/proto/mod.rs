@@ -7,6 +7,7 @@
 mod acquire;
 mod backoff;
 mod errand;
+mod inquiry;
 mod keeper;
 mod pace;
 mod tenancy;
@@ -19,6 +20,7 @@ use std::time::Duration;
 pub use acquire::{Acquire, Acquired};
 pub use backoff::Backoff;
 pub use errand::{Deed, Errand, Outcome};
+pub use inquiry::Inquiry;
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
 pub use tenancy::{Grant, Tenancy, Undo};
@@ -99,6 +101,12 @@ pub enum Op {
         /// What must stand there.
         token: Token,
     },
+    /// Give the lock back if it is still ours, but leave the key for as long as the renewal says.
+    Retain(Renewal),
+    /// Who holds the lock?
+    Inspect(Key),
+    /// Give the lock back, whoever holds it.
+    ForceRelease(Key),
     /// Ask about a versioned value, or change it.
     Value(ValueOp),
 }
@@ -114,6 +122,15 @@ pub struct Renewal {
     pub ttl: Ttl,
 }
 
+/// What stands under a lock's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Somebody's token, or what another program has put there.
+    pub token: Token,
+    /// For how long it will stand there; `None` if it never expires.
+    pub left: Option<Duration>,
+}
+
 /// What a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -127,6 +144,12 @@ pub enum Verdict {
     Renewed,
     /// To a release: done.
     Released,
+    /// To [`Op::Retain`]: done.
+    Retained,
+    /// To [`Op::Inspect`]: this stands there.
+    Seen(Seen),
+    /// To [`Op::ForceRelease`]: this stood there, and is gone.
+    Evicted(Seen),
     /// To a renewal, a release, or a question about a value: nothing stands under the key.
     Gone,
     /// To a renewal or release: something else stands under the key.

@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use tairlock::{
     FaultKind, Key, Token, Ttl,
     memory::Condition,
-    proto::{Op, Renewal, Verdict},
+    proto::{Op, Renewal, Seen, Verdict},
 };
 
 use super::{spec::Answer, value};
@@ -36,6 +36,15 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
             keys: vec![key.clone()],
             op: Op::Release { key, token },
         }),
+        2 => (key.clone(), select(tokens()), select(ttls())).prop_map(|(key, token, ttl)| Asked {
+            keys: vec![key.clone()],
+            op: Op::Retain(Renewal { key, token, ttl }),
+        }),
+        1 => key.clone().prop_map(|key| Asked { keys: vec![key.clone()], op: Op::Inspect(key) }),
+        2 => key.clone().prop_map(|key| Asked {
+            keys: vec![key.clone()],
+            op: Op::ForceRelease(key),
+        }),
         6 => value::about(key).prop_map(|op| Asked {
             keys: vec![op.key.clone()],
             op: Op::Value(op),
@@ -45,13 +54,19 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
 
 /// Whether this verdict may come with a change of the key: all others must leave it as it was.
 pub(super) const fn changes(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Granted | Verdict::Renewed | Verdict::Released)
-        || value::changes(verdict)
+    matches!(
+        verdict,
+        Verdict::Granted
+            | Verdict::Renewed
+            | Verdict::Retained
+            | Verdict::Released
+            | Verdict::Evicted(_)
+    ) || value::changes(verdict)
 }
 
 /// Whether the key must have a time to live after this verdict.
 pub(super) const fn mortal(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Granted | Verdict::Renewed)
+    matches!(verdict, Verdict::Granted | Verdict::Renewed | Verdict::Retained)
 }
 
 /// Whether the server's answer is the store's, or as good.
@@ -68,8 +83,20 @@ pub(super) fn agree(spec: &Answer, server: &Answer, condition: Condition, betwee
         (_, Err(fault)) if fault.kind() == FaultKind::ReadOnly => condition == Condition::ReadOnly,
         (spec, server) if between && quiet(spec) && quiet(server) => true,
         (Ok(Verdict::Stored(spec)), Ok(Verdict::Stored(server))) => value::same(spec, server),
+        (Ok(Verdict::Seen(spec)), Ok(Verdict::Seen(server)))
+        | (Ok(Verdict::Evicted(spec)), Ok(Verdict::Evicted(server))) => same_holder(spec, server),
         (spec, server) => spec == server,
     }
+}
+
+/// Whether the server's is the store's, whose time stands still while some of the server's runs.
+fn same_holder(spec: &Seen, server: &Seen) -> bool {
+    let late = |(spec, server): (Duration, Duration)| {
+        server <= spec && spec - server < Duration::from_secs(60)
+    };
+    spec.token == server.token
+        && spec.left.is_some() == server.left.is_some()
+        && spec.left.zip(server.left).is_none_or(late)
 }
 
 /// Whether this answer tells what stands there, and nothing was changed or refused for another reason.

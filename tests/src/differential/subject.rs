@@ -20,6 +20,9 @@ pub struct Subject {
 
 const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX"]);
 
+const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
+const FORCE_RELEASE: (Question, &[&str]) =
+    (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
 const HASH: (Question, &[&str]) = (Question::Value, &["EVALSHA"]);
 const TAIRSTRING: (Question, &[&str]) = (Question::Value, &["EXCAS", "EVALSHA"]);
 
@@ -33,6 +36,8 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Acquire, &["SET NX"]),
             (Question::Renew, &["EVALSHA"]),
             (Question::Release, &["EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
             HASH,
         ],
     },
@@ -40,7 +45,14 @@ pub const SUBJECTS: &[Subject] = &[
         name: "redis 7.0",
         has_tairstring: false,
         server: Server::redis7,
-        knows: &[ACQUIRE, (Question::Renew, &["EVALSHA"]), (Question::Release, &["EVALSHA"]), HASH],
+        knows: &[
+            ACQUIRE,
+            (Question::Renew, &["EVALSHA"]),
+            (Question::Release, &["EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            HASH,
+        ],
     },
     Subject {
         name: "redis 8.6",
@@ -50,6 +62,8 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELEX IFEQ", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
             HASH,
         ],
     },
@@ -61,6 +75,8 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
             HASH,
         ],
     },
@@ -72,6 +88,8 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["CAS", "EVALSHA"]),
             (Question::Release, &["CAD", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
             TAIRSTRING,
         ],
     },
@@ -83,6 +101,8 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["SET IFEQ GET", "CAS", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "CAD", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
             TAIRSTRING,
         ],
     },

@@ -106,7 +106,9 @@ impl Host {
 pub(super) fn named(op: &Op) -> Vec<(&Key, &Token)> {
     match op {
         Op::RenewMany(renewals) => renewals.iter().map(|r| (&r.key, &r.token)).collect(),
-        Op::Acquire { key, token, .. } | Op::Release { key, token } => vec![(key, token)],
+        Op::Acquire { key, token, .. }
+        | Op::Release { key, token }
+        | Op::Retain(Renewal { key, token, .. }) => vec![(key, token)],
         _ => Vec::new(),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tairlock::{
     Fault, Key, Lease, LeaseState, Release, Token, Ttl,
+    options::Hold,
     proto::{Op, Verdict},
     time::Timestamp,
 };
@@ -45,6 +46,10 @@ pub struct Tally {
     pub renewals: u64,
     /// Releases that deleted a key.
     pub releases: u64,
+    /// Keys that were kept although they were given back.
+    pub retained: u64,
+    /// Leases that were held for as long as they may be.
+    pub overdue: u64,
     /// Leases that were lost.
     pub losses: u64,
     /// Acquires that were dropped before they were done.
@@ -63,6 +68,8 @@ impl Tally {
         self.found_again += other.found_again;
         self.renewals += other.renewals;
         self.releases += other.releases;
+        self.retained += other.retained;
+        self.overdue += other.overdue;
         self.losses += other.losses;
         self.cancelled += other.cancelled;
         self.timed_out += other.timed_out;
@@ -76,6 +83,7 @@ pub(super) struct Fate {
     pub(super) client: usize,
     pub(super) key: usize,
     pub(super) ttl: Ttl,
+    pub(super) hold: Hold,
     /// An acquire with it is under way.
     pub(super) asking: bool,
     /// Its guard is alive.
@@ -89,6 +97,8 @@ pub(super) struct Fate {
     made: u32,
     deleted: u32,
     told: u32,
+    /// Its key stays on the server for as long as it is to be held at least.
+    pub(super) retained: bool,
     /// Nothing but releases may be sent any more, and why.
     pub(super) over: Option<&'static str>,
     /// Requests under way to the server.
@@ -112,6 +122,7 @@ impl Referee {
             client,
             key,
             ttl,
+            hold: Hold::default(),
             asking: true,
             guarded: false,
             lease: None,
@@ -121,6 +132,7 @@ impl Referee {
             made: 0,
             deleted: 0,
             told: 0,
+            retained: false,
             over: None,
             flying: 0,
         });
@@ -174,7 +186,7 @@ impl Referee {
 
     /// A machine wants `op` to be sent. What it wanted before may still wait for a connection.
     pub(super) fn decided(&mut self, op: &Op) {
-        if let Op::Release { .. } = op {
+        if let Op::Release { .. } | Op::Retain(_) = op {
             return;
         }
         for (_, token) in named(op) {
@@ -222,12 +234,31 @@ impl Referee {
             };
             let after = host.standing(key, now);
             self.one(op, key, token, verdict, (before.as_ref(), after.as_ref()));
+            if let (Op::Release { .. }, Some(Verdict::Released)) = (op, verdict) {
+                self.given_back(index(token), now);
+            }
             let fate = self.fate(token);
+            fate.retained |= verdict == Some(&Verdict::Retained);
             if matches!(verdict, Some(Verdict::Granted | Verdict::Renewed)) {
                 fate.confirmed = fate.confirmed.max(Some(asked));
             }
         }
         self.before = before;
+    }
+
+    /// A release has deleted the key of this token: not before its time, if it was held at all.
+    fn given_back(&mut self, name: usize, now: True) {
+        let fate = &self.tokens[name];
+        let (Some(lease), Some(min)) = (&fate.lease, fate.hold.min) else { return };
+        let held = now.since(fate.granted_at);
+        // Clocks run 1 % apart at most.
+        let early = held + held / 50 + std::time::Duration::from_millis(2) < min;
+        let ended_well = lease.state_at(Timestamp::default()) == LeaseState::Released;
+        if early && ended_well && fate.over != Some("its client was closed") {
+            self.accuse("min_hold", || {
+                format!("#{name} was given back after {held:?}, of {min:?}")
+            });
+        }
     }
 
     fn one(
@@ -260,6 +291,14 @@ impl Referee {
                 if alone && !ours && before.is_some() && before != after {
                     self.accuse("I6 renewal", || {
                         format!("a renewal of #{name} changed another's {before:?} to {after:?}")
+                    });
+                }
+            }
+            Op::Retain(_) => {
+                self.tally.retained += u64::from(verdict == Some(&Verdict::Retained));
+                if !ours && before != after {
+                    self.accuse("min_hold", || {
+                        format!("to retain #{name} changed another's {before:?} to {after:?}")
                     });
                 }
             }

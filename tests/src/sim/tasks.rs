@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use tairlock::{
     Fault, LeaseState, LossReason, Release, Ttl,
-    options::Request,
+    options::{Hold, Request},
     proto::{
         Acquire, Acquired, Event, Grant, Machine, Op, SendId, Step, Undo, Verdict,
         response_deadline,
@@ -54,6 +54,11 @@ impl World {
         let ttl = Duration::from_millis(self.random.pick(self.weather.ttls));
         let wait = Duration::from_millis(self.random.pick(&[0, 40, 400, 3_000]));
         let renew = self.random.chance(700);
+        let longest = self.weather.ttls.iter().max().copied().unwrap_or_default();
+        let hold = Hold {
+            min: self.random.chance(150).then(|| self.random.ms(1, longest)),
+            max: self.random.chance(400).then(|| ttl + self.random.ms(0, 40)),
+        };
         let cancels = self.weather.cancels && self.clients[at].driver == Driver::Async;
         let polls_left = (cancels && self.random.chance(200))
             .then(|| u32::try_from(self.random.between(1, 7)).unwrap_or(1));
@@ -72,6 +77,7 @@ impl World {
             .and_then(|request| request.wait(wait))
             .and_then(|request| request.renew(renew))
             .expect("within limits");
+        let request = Request { hold, ..request };
         let token = self.referee.token(at, key, request.ttl);
         let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now);
         let turn = (!wait.is_zero()).then(|| client.queue.enter(&request.key));
@@ -216,16 +222,17 @@ impl World {
         let client = &mut self.clients[at];
         let now = client.clock.at(self.now);
         let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
-        let Request { key, ttl, renew, .. } = attempt.request.clone();
+        let Request { key, ttl, renew, hold, .. } = attempt.request.clone();
         let (sent, until) = match self.breakage {
             Some(Breakage::ClockAfterSend) => (now, now + ttl.certain()),
             _ => (sent, until),
         };
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
-        let grant = Grant { key, token: token.clone(), ttl, renew, sent, until };
+        let grant = Grant { key, token: token.clone(), ttl, renew, hold, sent, until };
         let ((lease, tenancy), closed) =
-            self.keep(at, |keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+            self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);
+        self.referee.fate(&token).hold = hold;
         let left = until.since(now);
         self.note(|| format!("c{at} task {task} holds #{} for {left:?}", index(&token)));
         if self.clients[at].closed && !closed {

@@ -342,6 +342,7 @@ const fn verb(op: &Op) -> &'static str {
         Op::Acquire { .. } => "acquire",
         Op::RenewMany(_) => "renew",
         Op::Release { .. } => "release",
+        Op::Retain(_) => "retain",
         _ => "something else",
     }
 }

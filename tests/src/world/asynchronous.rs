@@ -2,10 +2,12 @@
 
 use std::future::Future;
 
-use tairlock::{Client, Codec, Error, Lease, Lock, LockGuard, Release, Snapshot, Versioned};
+use tairlock::{
+    Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned,
+};
 
 use super::{
-    Ask, Config, Held, Locks, Value, Wish,
+    Ask, Config, Held, Locks, Value, Wish, asked,
     values::{told, value},
 };
 use crate::place::Place;
@@ -45,7 +47,7 @@ struct AsyncLocks<E> {
 
 impl<E: Executor> AsyncLocks<E> {
     fn lock(&self, ask: &Ask) -> Lock {
-        self.client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew)
+        asked!(self.client, ask)
     }
 
     fn held(&self, guard: LockGuard) -> Box<dyn Held> {
@@ -66,6 +68,14 @@ impl<E: Executor> Locks for AsyncLocks<E> {
     fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error> {
         let guard = self.executor.block_on(self.lock(ask).try_acquire())?;
         Ok(guard.map(|guard| self.held(guard)))
+    }
+
+    fn inspect(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.executor.block_on(self.client.inspect(key))
+    }
+
+    fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.executor.block_on(self.client.force_release(key))
     }
 
     fn value(&self, wish: &Wish) -> Box<dyn Value> {

@@ -1,6 +1,6 @@
 //! The blocking driver.
 
-use tairlock::{Codec, Error, Lease, Release, Snapshot};
+use tairlock::{Codec, Error, Holder, Lease, Release, Snapshot};
 use tairlock_sync::{Client, Lock, LockGuard, Versioned};
 
 use super::{
@@ -40,7 +40,7 @@ struct BlockingLocks(Client);
 
 impl BlockingLocks {
     fn lock(&self, ask: &Ask) -> Lock {
-        self.0.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew)
+        asked!(self.0, ask)
     }
 }
 
@@ -56,6 +56,14 @@ impl Locks for BlockingLocks {
     fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error> {
         let guard = self.lock(ask).try_acquire()?;
         Ok(guard.map(|guard| Box::new(BlockingHeld(guard)) as Box<dyn Held>))
+    }
+
+    fn inspect(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.0.inspect(key)
+    }
+
+    fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.0.force_release(key)
     }
 
     fn value(&self, wish: &Wish) -> Box<dyn Value> {

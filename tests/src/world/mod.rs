@@ -6,8 +6,24 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Error, Lease, Release};
+use tairlock::{Error, Holder, Lease, Release};
 pub use values::{Change, Value, Wish};
+
+/// The lock that `$ask` asks `$client` for.
+macro_rules! asked {
+    ($client:expr, $ask:expr) => {{
+        let ask: &super::Ask = $ask;
+        let mut lock = $client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew);
+        if let Some(max) = ask.max_hold {
+            lock = lock.max_hold(max);
+        }
+        if let Some(min) = ask.min_hold {
+            lock = lock.min_hold(min);
+        }
+        lock
+    }};
+}
+use asked;
 
 use crate::place::Place;
 
@@ -79,6 +95,12 @@ pub trait Locks: Send + Sync {
     /// As the driver's `try_acquire`.
     fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error>;
 
+    /// As the driver's `inspect`.
+    fn inspect(&self, key: &[u8]) -> Result<Option<Holder>, Error>;
+
+    /// As the driver's `force_release`.
+    fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error>;
+
     /// A handle on a versioned value, as the driver's `versioned`.
     fn value(&self, wish: &Wish) -> Box<dyn Value>;
 
@@ -106,6 +128,10 @@ pub struct Ask {
     pub wait: Duration,
     /// See the driver's `Lock`.
     pub renew: bool,
+    /// See the driver's `Lock`.
+    pub max_hold: Option<Duration>,
+    /// See the driver's `Lock`.
+    pub min_hold: Option<Duration>,
 }
 
 impl Ask {
@@ -113,7 +139,8 @@ impl Ask {
     #[must_use]
     pub fn new(key: impl AsRef<[u8]>) -> Self {
         let (ttl, wait) = (Duration::from_secs(10), Duration::ZERO);
-        Self { key: key.as_ref().to_vec(), ttl, wait, renew: true }
+        let (max_hold, min_hold) = (None, None);
+        Self { key: key.as_ref().to_vec(), ttl, wait, renew: true, max_hold, min_hold }
     }
 
     /// With this TTL, in milliseconds.
@@ -126,6 +153,18 @@ impl Ask {
     #[must_use]
     pub fn wait(self, ms: u64) -> Self {
         Self { wait: Duration::from_millis(ms), ..self }
+    }
+
+    /// Held for so many milliseconds at most.
+    #[must_use]
+    pub fn max_hold(self, ms: u64) -> Self {
+        Self { max_hold: Some(Duration::from_millis(ms)), ..self }
+    }
+
+    /// Held for so many milliseconds at least.
+    #[must_use]
+    pub fn min_hold(self, ms: u64) -> Self {
+        Self { min_hold: Some(Duration::from_millis(ms)), ..self }
     }
 
     /// Not to be renewed.
