@@ -7,7 +7,7 @@ use tairlock::{
     Error, Fault, FaultKind, Key, Operation, Token, Ttl,
     bell::Turn,
     options::Request,
-    proto::{Acquire, Grant, Op, Undo, Verdict},
+    proto::{Acquire, Op, Undo, Verdict},
     time,
 };
 
@@ -52,7 +52,7 @@ impl Lock {
     /// [`Error::Closed`] after [`Client::close`].
     pub fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
-        Self::take(client, request.clone())
+        Self::take(client, request)
     }
 
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
@@ -62,7 +62,7 @@ impl Lock {
     pub fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
-        match Self::take(client, request) {
+        match Self::take(client, &request) {
             Ok(guard) => Ok(Some(guard)),
             Err(Error::Busy { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -87,17 +87,14 @@ impl Lock {
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
     }
 
-    fn take(client: &Client, request: Request) -> Result<LockGuard, Error> {
+    fn take(client: &Client, request: &Request) -> Result<LockGuard, Error> {
         let inner = client.inner();
-        let mut attempt = Attempt::begin(inner, &request);
+        let mut attempt = Attempt::begin(inner, request);
         let bell = attempt.listen();
         attempt.look_ahead();
-        let (sent, until) = drive::drive(&attempt.machine, &attempt, bell).granted(&request.key)?;
-        let turn = attempt.turn.take();
-        let Request { key, ttl, renew, hold, .. } = request;
-        let token = attempt.token.clone();
-        let now = time::now();
-        let grant = Grant { key, token, ttl, renew, hold, sent, until };
+        let acquired = drive::drive(&attempt.machine, &attempt, bell);
+        let grant = acquired.granted(request, &attempt.token)?;
+        let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
             inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         if closed {

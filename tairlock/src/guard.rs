@@ -42,7 +42,8 @@ impl LockGuard {
         &self.lease
     }
 
-    /// The fencing token, where one was asked for: a number that increases with every grant of the key.
+    /// The fence, where [`Lock::fence`](crate::Lock::fence) asked for one: a number that increases with
+    /// every grant of the key. The store that is written to must refuse a lower one than it has seen.
     #[must_use]
     pub fn fence(&self) -> Option<u64> {
         self.lease.fence()

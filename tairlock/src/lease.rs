@@ -85,13 +85,14 @@ impl Lease {
     pub(crate) fn new(
         key: Key,
         token: Token,
+        fence: Option<u64>,
         until: Timestamp,
         limit: Timestamp,
         turn: Option<Turn>,
     ) -> Self {
         let until = until.min(limit);
         let now = Mutex::new(Now { state: LeaseState::Held, until, limit, turn });
-        Self(Arc::new(Shared { key, token, fence: None, now, over: Event::new() }))
+        Self(Arc::new(Shared { key, token, fence, now, over: Event::new() }))
     }
 
     /// The lock.
@@ -106,7 +107,7 @@ impl Lease {
         &self.0.token
     }
 
-    /// The fencing token, where one was asked for: a number that increases with every grant of the key.
+    /// The fence, where one was asked for: a number that increases with every grant of the key.
     #[must_use]
     pub fn fence(&self) -> Option<u64> {
         self.0.fence
@@ -279,7 +280,14 @@ mod tests {
     }
 
     fn lease(until: Timestamp) -> Lease {
-        Lease::new(Key::new("k").unwrap(), Token::from_bytes("t"), until, Timestamp::NEVER, None)
+        Lease::new(
+            Key::new("k").unwrap(),
+            Token::from_bytes("t"),
+            None,
+            until,
+            Timestamp::NEVER,
+            None,
+        )
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
     drive::{self, Port},
     node::{Role, SharedLine, ask},
     options::Request,
-    proto::{Acquire, Grant, Op, Undo, Verdict},
+    proto::{Acquire, Op, Undo, Verdict},
     runtime::{BoxFuture, Runtime},
     time,
 };
@@ -107,12 +107,8 @@ impl Lock {
         let bell = attempt.listen();
         attempt.look_ahead();
         let acquired = drive::drive(&attempt.machine, &attempt, bell, runtime).await;
-        let (sent, until) = acquired.granted(&request.key)?;
-        let turn = attempt.turn.take();
-        let Request { key, ttl, renew, hold, .. } = request;
-        let token = attempt.token.clone();
-        let now = time::now();
-        let grant = Grant { key, token, ttl, renew, hold, sent, until };
+        let grant = acquired.granted(&request, &attempt.token)?;
+        let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
             inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         if closed { Err(Error::Closed) } else { Ok(LockGuard::new(client.clone(), lease, tenancy)) }

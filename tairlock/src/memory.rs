@@ -15,6 +15,7 @@ use crate::{
     value::Stored,
 };
 
+mod fences;
 mod values;
 
 /// After how many operations expired keys are swept out, so that names used once cost nothing.
@@ -88,6 +89,7 @@ impl Store {
                     Ok(Verdict::Granted)
                 }
             },
+            Op::AcquireFenced { key, token, ttl } => self.acquire_fenced(key, token, *ttl, now),
             Op::RenewMany(renewals) => {
                 Ok(Verdict::Many(renewals.iter().map(|renewal| self.renew(renewal, now)).collect()))
             }

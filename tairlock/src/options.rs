@@ -48,6 +48,8 @@ pub struct Request {
     pub renew: bool,
     /// For how long to hold it at least and at most.
     pub hold: Hold,
+    /// Whether a fence is issued with it.
+    pub fence: bool,
 }
 
 /// For how long a lock is held, whatever its holder does.
@@ -64,7 +66,7 @@ impl Request {
     #[must_use]
     pub const fn new(key: Key) -> Self {
         let hold = Hold { min: None, max: None };
-        Self { key, ttl: Ttl::DEFAULT, wait: DEFAULT_WAIT, renew: true, hold }
+        Self { key, ttl: Ttl::DEFAULT, wait: DEFAULT_WAIT, renew: true, hold, fence: false }
     }
 
     /// What no setter can tell by itself: whether the options go together.
@@ -99,6 +101,12 @@ impl Request {
     /// None today.
     pub fn renew(self, renew: bool) -> Result<Self, ConfigError> {
         Ok(Self { renew, ..self })
+    }
+
+    /// # Errors
+    /// None today.
+    pub fn fence(self, fence: bool) -> Result<Self, ConfigError> {
+        Ok(Self { fence, ..self })
     }
 
     /// # Errors
@@ -174,6 +182,25 @@ macro_rules! __lock_setters {
         /// release on, which may run a little faster than ours.
         pub fn min_hold(self, min_hold: ::core::time::Duration) -> Self {
             self.set(|request| request.min_hold(min_hold))
+        }
+
+        /// Whether a fence is issued with the grant: a number that strictly increases from grant to
+        /// grant of the key, for the store that is written to. A holder that was paused beyond its
+        /// lease writes too late; the store sees that its fence is lower than the last one, and
+        /// refuses. See [`LockGuard::fence`](crate::LockGuard::fence).
+        ///
+        /// Defaults to `false`. The number is the server's time in microseconds, or one more than the
+        /// last where that is higher, and is issued in the same step as the lock, by a script. The
+        /// last one is kept under a key of its own, `{n}:tairlock:fence:` and the lock's key, in the
+        /// lock's cluster slot, for 7 days after the lease: numbers increase while it is there, and
+        /// also beyond unless the server's clock is set back by more than the time between.
+        ///
+        /// A server or user without scripts gets an error before the lock is taken
+        /// ([`FaultKind::Unsupported`](crate::FaultKind::Unsupported),
+        /// [`FaultKind::Permission`](crate::FaultKind::Permission)). A user confined by key patterns
+        /// needs one for those keys too.
+        pub fn fence(self, fence: bool) -> Self {
+            self.set(|request| request.fence(fence))
         }
 
         fn set(

@@ -62,6 +62,7 @@ fn every_law_holds_in_every_seed() {
         tally.found_again,
         tally.renewals,
         tally.releases,
+        tally.fences,
         tally.retained,
         tally.overdue,
         tally.losses,

@@ -58,6 +58,9 @@ impl<'a> Exchange<'a> {
             Op::Acquire { key, token, ttl } => {
                 (vec![talk(Question::Acquire, key, token, *ttl)], Answer::One)
             }
+            Op::AcquireFenced { key, token, ttl } => {
+                (vec![talk(Question::AcquireFenced, key, token, *ttl)], Answer::One)
+            }
             Op::Release { key, token } => {
                 (vec![talk(Question::Release, key, token, Ttl::DEFAULT)], Answer::One)
             }
@@ -187,6 +190,16 @@ impl Talk {
                 };
                 let key = &self.ask.key;
                 format!("grant the user {commands} and a key pattern (`~…`) that covers {key:?}")
+            }
+            FaultKind::Permission if self.question == Question::AcquireFenced => {
+                let (key, fence) = (&self.ask.key, crate::slot::fence_key(&self.ask.key));
+                format!(
+                    "a fence needs a script: grant the user EVALSHA, EVAL, GET, SET and TIME and key \
+                     patterns (`~…`) that cover {key:?} and {fence:?}"
+                )
+            }
+            FaultKind::Unsupported if self.question == Question::AcquireFenced => {
+                "a fence needs scripts; ask for the lock without one".to_owned()
             }
             FaultKind::Permission => {
                 let ways: Vec<_> = self.question.ways().iter().map(|way| way.name()).collect();

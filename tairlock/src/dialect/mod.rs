@@ -7,6 +7,7 @@ mod acquire;
 mod detect;
 mod exchange;
 mod exstring;
+mod fence;
 mod hash;
 mod ifeq;
 mod inspect;
@@ -28,6 +29,8 @@ use crate::{Fault, Key, Token, Ttl, fault::FaultKind, proto::Verdict, value::Act
 
 /// The ways to take a lock.
 pub static ACQUIRE: &[&dyn Way] = &[&acquire::SetNxGet, &acquire::SetNx];
+/// The ways to take a lock with a fence.
+pub static ACQUIRE_FENCED: &[&dyn Way] = &[&fence::Script { whole: false }];
 /// The ways to prolong a lease.
 pub static RENEW: &[&dyn Way] = &[&ifeq::SetIfEq, &tair::Cas, &script::RENEW];
 /// The ways to give a lock back.
@@ -134,6 +137,7 @@ impl Heard {
 #[derive(Debug, Default)]
 pub struct Speech {
     acquire: AtomicUsize,
+    acquire_fenced: AtomicUsize,
     renew: AtomicUsize,
     release: AtomicUsize,
     inspect: AtomicUsize,
@@ -146,6 +150,8 @@ pub struct Speech {
 pub enum Question {
     /// See [`ACQUIRE`].
     Acquire,
+    /// See [`ACQUIRE_FENCED`].
+    AcquireFenced,
     /// See [`RENEW`].
     Renew,
     /// See [`RELEASE`].
@@ -160,14 +166,22 @@ pub enum Question {
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 6] =
-        [Self::Acquire, Self::Renew, Self::Release, Self::Inspect, Self::ForceRelease, Self::Value];
+    pub const ALL: [Self; 7] = [
+        Self::Acquire,
+        Self::AcquireFenced,
+        Self::Renew,
+        Self::Release,
+        Self::Inspect,
+        Self::ForceRelease,
+        Self::Value,
+    ];
 
     /// The ways to ask it, best first.
     #[must_use]
     pub fn ways(self) -> &'static [&'static dyn Way] {
         match self {
             Self::Acquire => ACQUIRE,
+            Self::AcquireFenced => ACQUIRE_FENCED,
             Self::Renew => RENEW,
             Self::Release => RELEASE,
             Self::Inspect => INSPECT,
@@ -207,6 +221,7 @@ impl Speech {
     const fn place(&self, question: Question) -> &AtomicUsize {
         match question {
             Question::Acquire => &self.acquire,
+            Question::AcquireFenced => &self.acquire_fenced,
             Question::Renew => &self.renew,
             Question::Release => &self.release,
             Question::Inspect => &self.inspect,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Backoff, Event, Machine, Op, SendId, Step, Verdict, response_deadline};
+use super::{Backoff, Event, Grant, Machine, Op, SendId, Step, Verdict, response_deadline};
 use crate::{
     Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
 };
@@ -13,6 +13,9 @@ pub struct Acquire {
     key: Key,
     token: Token,
     ttl: Ttl,
+    /// Whether to ask for a fence, and the one that was issued.
+    fenced: bool,
+    fence: Option<u64>,
     within: Duration,
     began: Timestamp,
     /// `None` is one try.
@@ -62,6 +65,8 @@ pub enum Acquired {
         sent: Timestamp,
         /// Until when it is surely ours.
         until: Timestamp,
+        /// The fence, if one was asked for.
+        fence: Option<u64>,
     },
     /// Somebody else holds it, and there was no time to wait.
     Busy,
@@ -75,14 +80,16 @@ pub enum Acquired {
 }
 
 impl Acquired {
-    /// When the command that won was sent and until when the lock is ours, or what the caller is told.
+    /// What `request` was granted under `token`, or what the caller is told.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::TimedOut`], [`Error::Backend`].
-    pub fn granted(self, key: &Key) -> Result<(Timestamp, Timestamp), Error> {
-        let key = key.clone();
+    pub fn granted(self, request: &Request, token: &Token) -> Result<Grant, Error> {
+        let Request { key, ttl, renew, hold, .. } = request.clone();
         match self {
-            Self::Granted { sent, until } => Ok((sent, until)),
+            Self::Granted { sent, until, fence } => {
+                Ok(Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until })
+            }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
             Self::Failed(fault) => {
@@ -106,6 +113,8 @@ impl Acquire {
             key: request.key.clone(),
             token,
             ttl: request.ttl,
+            fenced: request.fence,
+            fence: None,
             within: response_deadline(limit, request.ttl),
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
@@ -163,7 +172,8 @@ impl Acquire {
         if now < until {
             // Whatever else of ours arrives later finds the token that is there by right.
             self.unsure_since = None;
-            self.finish(Acquired::Granted { sent, until });
+            let fence = self.fence;
+            self.finish(Acquired::Granted { sent, until, fence });
         } else {
             let late =
                 "the grant came after its lease had run out; the ttl is too short for this server";
@@ -216,8 +226,12 @@ impl Machine for Acquire {
             State::Idle(_) => {
                 let id = self.id();
                 self.state = State::Asking { id, sent: now };
-                let op =
-                    Op::Acquire { key: self.key.clone(), token: self.token.clone(), ttl: self.ttl };
+                let (key, token, ttl) = (self.key.clone(), self.token.clone(), self.ttl);
+                let op = if self.fenced {
+                    Op::AcquireFenced { key, token, ttl }
+                } else {
+                    Op::Acquire { key, token, ttl }
+                };
                 Step::Send { id, route: (), op, within: self.within }
             }
             State::Late => {
@@ -239,11 +253,18 @@ impl Machine for Acquire {
             (Event::Rung, State::InLine | State::Idle(_)) => self.state = State::Idle(now),
             (Event::Reply(id, reply), State::Asking { id: asked, sent }) if id == *asked => {
                 let sent = *sent;
+                if let Ok(Verdict::Issued { fence, .. }) = &reply {
+                    self.fence = Some(*fence);
+                }
                 match reply {
-                    Ok(Verdict::Granted) => self.granted(sent, now),
+                    Ok(Verdict::Granted | Verdict::Issued { again: false, .. }) => {
+                        self.granted(sent, now);
+                    }
                     // The command that won is one whose reply was lost; it may be the first of them.
                     // If all were answered, something on the way has repeated one.
-                    Ok(Verdict::Ours) => self.granted(self.unsure_since.unwrap_or(self.began), now),
+                    Ok(Verdict::Ours | Verdict::Issued { again: true, .. }) => {
+                        self.granted(self.unsure_since.unwrap_or(self.began), now);
+                    }
                     Ok(Verdict::Busy) => {
                         self.last = Last::Busy;
                         let pause = self.backoff.next().unwrap_or_default();

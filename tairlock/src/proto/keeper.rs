@@ -94,9 +94,9 @@ impl<R: Clone> Keeper<R> {
     ///
     /// After [`Keeper::close`] the grant is given back instead.
     pub fn admit(&mut self, grant: Grant, turn: Option<Turn>, now: Timestamp) -> (Lease, Tenancy) {
-        let Grant { key, token, ttl, renew, hold, sent, until } = grant;
+        let Grant { key, token, ttl, renew, hold, fence, sent, until } = grant;
         let limit = hold.max.map_or(Timestamp::NEVER, |max| sent + max);
-        let lease = Lease::new(key, token, until, limit, turn);
+        let lease = Lease::new(key, token, fence, until, limit, turn);
         let due = if renew { sent + ttl.renewal_after() } else { until };
         let id = self.id();
         let due = due.min(lease.until());

@@ -92,6 +92,15 @@ pub enum Op {
         /// For how long.
         ttl: Ttl,
     },
+    /// Take the lock if it is free, and issue a fence for it in the same step.
+    AcquireFenced {
+        /// The lock.
+        key: Key,
+        /// What to put there.
+        token: Token,
+        /// For how long.
+        ttl: Ttl,
+    },
     /// Prolong leases that are still ours.
     RenewMany(Vec<Renewal>),
     /// Give the lock back if it is still ours.
@@ -138,6 +147,13 @@ pub enum Verdict {
     Granted,
     /// To an acquire: our token was there already, from an earlier command whose reply was lost.
     Ours,
+    /// To an acquire with a fence: the lock is ours, with this one.
+    Issued {
+        /// Above all that were issued for this lock before.
+        fence: u64,
+        /// Our token was there already, as with [`Verdict::Ours`]; the fence is the one of then.
+        again: bool,
+    },
     /// To an acquire: somebody else holds it.
     Busy,
     /// To a renewal: done.

@@ -32,6 +32,8 @@ pub struct Grant {
     pub renew: bool,
     /// For how long to hold it at least and at most.
     pub hold: Hold,
+    /// The fence that was issued with it.
+    pub fence: Option<u64>,
     /// When the command that won was sent.
     pub sent: Timestamp,
     /// Until when it is surely ours.

@@ -60,7 +60,7 @@ fn granted_until_ttl_less_drift_from_before_the_send() {
     assert_eq!(within, LIMIT);
     machine.handle(Event::Reply(id, Ok(Verdict::Granted)), at(900));
     match machine.poll(at(900)) {
-        Step::Done(Acquired::Granted { sent, until }) => {
+        Step::Done(Acquired::Granted { sent, until, .. }) => {
             assert_eq!((sent, until), (at(5), at(5) + ms(10_000 - 102)));
         }
         other => panic!("{other:?}"),
@@ -143,7 +143,7 @@ fn a_lost_grant_is_found_by_its_token_and_counts_from_the_first_send() {
     machine.handle(Event::Reply(id, Err(lost_reply())), at(333));
     assert!(machine.leaves_residue(), "the grant may stand");
     match run(&mut machine, at(333), |op| store.apply(op, at(340))) {
-        Ok(Acquired::Granted { sent, until }) => {
+        Ok(Acquired::Granted { sent, until, .. }) => {
             assert_eq!((sent, until), (at(0), at(0) + ms(1_000 - 12)));
         }
         other => panic!("{other:?}"),

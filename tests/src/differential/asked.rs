@@ -9,7 +9,7 @@ use tairlock::{
     proto::{Op, Renewal, Seen, Verdict},
 };
 
-use super::{spec::Answer, value};
+use super::{fence, spec::Answer, value};
 
 /// An operation and the keys that it is about, in the order of its verdicts.
 #[derive(Clone, Debug)]
@@ -27,6 +27,10 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
         4 => one.clone().prop_map(|Renewal { key, token, ttl }| Asked {
             keys: vec![key.clone()],
             op: Op::Acquire { key, token, ttl },
+        }),
+        3 => one.clone().prop_map(|Renewal { key, token, ttl }| Asked {
+            keys: vec![key.clone()],
+            op: Op::AcquireFenced { key, token, ttl },
         }),
         3 => vec(one, 1..=4).prop_map(|renewals| Asked {
             keys: renewals.iter().map(|renewal| renewal.key.clone()).collect(),
@@ -57,6 +61,7 @@ pub(super) const fn changes(verdict: &Verdict) -> bool {
     matches!(
         verdict,
         Verdict::Granted
+            | Verdict::Issued { .. }
             | Verdict::Renewed
             | Verdict::Retained
             | Verdict::Released
@@ -66,7 +71,13 @@ pub(super) const fn changes(verdict: &Verdict) -> bool {
 
 /// Whether the key must have a time to live after this verdict.
 pub(super) const fn mortal(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Granted | Verdict::Renewed | Verdict::Retained)
+    matches!(
+        verdict,
+        Verdict::Granted
+            | Verdict::Issued { again: false, .. }
+            | Verdict::Renewed
+            | Verdict::Retained
+    )
 }
 
 /// Whether the server's answer is the store's, or as good.
@@ -83,6 +94,10 @@ pub(super) fn agree(spec: &Answer, server: &Answer, condition: Condition, betwee
         (_, Err(fault)) if fault.kind() == FaultKind::ReadOnly => condition == Condition::ReadOnly,
         (spec, server) if between && quiet(spec) && quiet(server) => true,
         (Ok(Verdict::Stored(spec)), Ok(Verdict::Stored(server))) => value::same(spec, server),
+        (
+            Ok(Verdict::Issued { fence: spec, again }),
+            Ok(Verdict::Issued { fence: server, again: as_well }),
+        ) => again == as_well && fence::alike(*spec, *server),
         (Ok(Verdict::Seen(spec)), Ok(Verdict::Seen(server)))
         | (Ok(Verdict::Evicted(spec)), Ok(Verdict::Evicted(server))) => same_holder(spec, server),
         (spec, server) => spec == server,
@@ -94,7 +109,7 @@ fn same_holder(spec: &Seen, server: &Seen) -> bool {
     let late = |(spec, server): (Duration, Duration)| {
         server <= spec && spec - server < Duration::from_secs(60)
     };
-    spec.token == server.token
+    fence::timeless(spec.token.as_bytes()) == fence::timeless(server.token.as_bytes())
         && spec.left.is_some() == server.left.is_some()
         && spec.left.zip(server.left).is_none_or(late)
 }

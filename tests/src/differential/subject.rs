@@ -20,6 +20,7 @@ pub struct Subject {
 
 const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX"]);
 
+const FENCED: (Question, &[&str]) = (Question::AcquireFenced, &["EVALSHA"]);
 const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
 const FORCE_RELEASE: (Question, &[&str]) =
     (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
@@ -34,6 +35,7 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::redis62,
         knows: &[
             (Question::Acquire, &["SET NX"]),
+            FENCED,
             (Question::Renew, &["EVALSHA"]),
             (Question::Release, &["EVALSHA"]),
             INSPECT,
@@ -47,6 +49,7 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::redis7,
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["EVALSHA"]),
             (Question::Release, &["EVALSHA"]),
             INSPECT,
@@ -60,6 +63,7 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::redis8,
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELEX IFEQ", "EVALSHA"]),
             INSPECT,
@@ -73,6 +77,7 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::valkey9,
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "EVALSHA"]),
             INSPECT,
@@ -86,6 +91,7 @@ pub const SUBJECTS: &[Subject] = &[
         server: || tair(Server::redis7()),
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["CAS", "EVALSHA"]),
             (Question::Release, &["CAD", "EVALSHA"]),
             INSPECT,
@@ -99,6 +105,7 @@ pub const SUBJECTS: &[Subject] = &[
         server: || tair(Server::valkey9()),
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["SET IFEQ GET", "CAS", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "CAD", "EVALSHA"]),
             INSPECT,

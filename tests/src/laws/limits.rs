@@ -11,7 +11,7 @@ use super::{Stage, assert_busy, take};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// Samcook/RedLock.net#68: renewed without limit while the body is stuck.
+/// O24, RedLock.net#68: renewed without limit while the body is stuck.
 pub(super) fn a_stuck_holder_loses_the_lock(stage: Stage<'_>) {
     let client = stage.client();
     let ask = stage.ask("k").ttl(1_500).max_hold(2_000);

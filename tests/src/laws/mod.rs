@@ -1,5 +1,6 @@
 //! The laws: what holds for every server and every driver, each written once.
 
+mod fences;
 mod holding;
 mod inspecting;
 mod limits;
@@ -102,6 +103,11 @@ pub const ALL: &[(&str, Law)] = &[
     ("given back later, it is free", limits::after_its_time_a_release_frees_the_lock),
     ("lost, it does not stay", limits::after_a_loss_nothing_is_kept),
     ("a hold that makes no sense is refused", limits::a_hold_that_makes_no_sense_is_refused),
+    ("fences increase", fences::fences_increase),
+    ("a fence is asked for", fences::without_asking_there_is_no_fence),
+    ("a fenced lock is a lock", fences::a_fenced_lock_is_a_lock),
+    ("a fence is forgotten", fences::a_fence_is_forgotten),
+    ("a broken fence is refused", fences::a_broken_fence_is_refused),
     ("the holder is told", inspecting::the_holder_is_told),
     ("what is no token is told", inspecting::what_is_no_token_is_told),
     ("an operator takes a lock away", inspecting::an_operator_takes_a_lock_away),

@@ -107,6 +107,7 @@ pub(super) fn named(op: &Op) -> Vec<(&Key, &Token)> {
     match op {
         Op::RenewMany(renewals) => renewals.iter().map(|r| (&r.key, &r.token)).collect(),
         Op::Acquire { key, token, .. }
+        | Op::AcquireFenced { key, token, .. }
         | Op::Release { key, token }
         | Op::Retain(Renewal { key, token, .. }) => vec![(key, token)],
         _ => Vec::new(),

@@ -27,6 +27,8 @@ pub(super) struct Referee {
     /// Tokens that some law still has to look at.
     pub(super) live: BTreeSet<usize>,
     pub(super) found: Option<Violation>,
+    /// Whether the server forgets nothing, and its clock is never set back.
+    pub(super) remembers: bool,
     /// Since when a key has been free, and somebody has waited for it.
     pub(super) free_since: Vec<Option<True>>,
     before: Vec<Option<Standing>>,
@@ -46,6 +48,8 @@ pub struct Tally {
     pub renewals: u64,
     /// Releases that deleted a key.
     pub releases: u64,
+    /// Fences issued, those that were issued again included.
+    pub fences: u64,
     /// Keys that were kept although they were given back.
     pub retained: u64,
     /// Leases that were held for as long as they may be.
@@ -68,6 +72,7 @@ impl Tally {
         self.found_again += other.found_again;
         self.renewals += other.renewals;
         self.releases += other.releases;
+        self.fences += other.fences;
         self.retained += other.retained;
         self.overdue += other.overdue;
         self.losses += other.losses;
@@ -97,6 +102,8 @@ pub(super) struct Fate {
     made: u32,
     deleted: u32,
     told: u32,
+    /// The fence that it was issued last.
+    pub(super) fence: Option<u64>,
     /// Its key stays on the server for as long as it is to be held at least.
     pub(super) retained: bool,
     /// Nothing but releases may be sent any more, and why.
@@ -111,8 +118,8 @@ pub(super) fn index(token: &Token) -> usize {
 }
 
 impl Referee {
-    pub(super) fn new(keys: usize) -> Self {
-        Self { free_since: vec![None; keys], ..Self::default() }
+    pub(super) fn new(keys: usize, remembers: bool) -> Self {
+        Self { remembers, free_since: vec![None; keys], ..Self::default() }
     }
 
     /// A token that nobody has used.
@@ -132,6 +139,7 @@ impl Referee {
             made: 0,
             deleted: 0,
             told: 0,
+            fence: None,
             retained: false,
             over: None,
             flying: 0,
@@ -239,11 +247,41 @@ impl Referee {
             }
             let fate = self.fate(token);
             fate.retained |= verdict == Some(&Verdict::Retained);
-            if matches!(verdict, Some(Verdict::Granted | Verdict::Renewed)) {
+            if let Some(
+                Verdict::Granted | Verdict::Issued { again: false, .. } | Verdict::Renewed,
+            ) = verdict
+            {
                 fate.confirmed = fate.confirmed.max(Some(asked));
+            }
+            if let Some(Verdict::Issued { fence, .. }) = verdict {
+                self.issued(index(token), *fence);
             }
         }
         self.before = before;
+    }
+
+    /// A fence was issued: above all others of its key, or the one of before, as long as the server
+    /// forgets nothing.
+    fn issued(&mut self, name: usize, fence: u64) {
+        self.tally.fences += 1;
+        let key = self.tokens[name].key;
+        let others = self.tokens.iter().enumerate().filter(|(_, of)| of.key == key);
+        let highest = others.filter_map(|(of, fate)| Some((fate.fence?, of))).max();
+        let again = self.tokens[name].fence == Some(fence);
+        self.tokens[name].fence = Some(fence);
+        if self.remembers && !again && highest.is_some_and(|(highest, _)| highest >= fence) {
+            self.accuse("fences increase", || {
+                format!("#{name} was issued {fence} after {highest:?}")
+            });
+        }
+    }
+
+    /// A grant came with this fence: the one that was issued last for its token.
+    pub(super) fn told_fence(&mut self, token: &Token, fence: Option<u64>) {
+        let issued = self.fate(token).fence;
+        if fence != issued {
+            self.accuse("fences increase", || format!("{token:?} has {fence:?}, not {issued:?}"));
+        }
     }
 
     /// A release has deleted the key of this token: not before its time, if it was held at all.
@@ -272,12 +310,19 @@ impl Referee {
         let name = index(token);
         let ours = before.is_some_and(|standing| standing.token == *token);
         match op {
-            Op::Acquire { .. } if verdict == Some(&Verdict::Granted) => {
+            Op::Acquire { .. } | Op::AcquireFenced { .. }
+                if matches!(
+                    verdict,
+                    Some(Verdict::Granted | Verdict::Issued { again: false, .. })
+                ) =>
+            {
                 self.tokens[name].made += 1;
                 self.live.insert(name);
             }
-            Op::Acquire { .. } => {
-                self.tally.found_again += u64::from(verdict == Some(&Verdict::Ours));
+            Op::Acquire { .. } | Op::AcquireFenced { .. } => {
+                let again =
+                    matches!(verdict, Some(Verdict::Ours | Verdict::Issued { again: true, .. }));
+                self.tally.found_again += u64::from(again);
             }
             Op::RenewMany(_) => {
                 self.tally.renewals += u64::from(verdict == Some(&Verdict::Renewed));

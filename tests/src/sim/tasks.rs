@@ -77,7 +77,7 @@ impl World {
             .and_then(|request| request.wait(wait))
             .and_then(|request| request.renew(renew))
             .expect("within limits");
-        let request = Request { hold, ..request };
+        let request = Request { hold, fence: self.random.chance(300), ..request };
         let token = self.referee.token(at, key, request.ttl);
         let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now);
         let turn = (!wait.is_zero()).then(|| client.queue.enter(&request.key));
@@ -163,7 +163,10 @@ impl World {
 
     fn with_fresh_token(&mut self, at: usize, task: usize, op: Op) -> Op {
         let State::Acquiring(attempt) = &mut self.clients[at].tasks[task].state else { return op };
-        let Op::Acquire { key, ttl, .. } = op else { return op };
+        let fenced = matches!(op, Op::AcquireFenced { .. });
+        let (Op::Acquire { key, ttl, .. } | Op::AcquireFenced { key, ttl, .. }) = op else {
+            return op;
+        };
         let mut token = attempt.token.clone();
         if attempt.last == Last::Fault {
             let nth = self.referee.fate(&token).key;
@@ -171,7 +174,7 @@ impl World {
             token = self.referee.token(at, nth, ttl);
             attempt.token = token.clone();
         }
-        Op::Acquire { key, token, ttl }
+        if fenced { Op::AcquireFenced { key, token, ttl } } else { Op::Acquire { key, token, ttl } }
     }
 
     /// `Attempt::line`: notes which connections carried the acquire.
@@ -194,7 +197,7 @@ impl World {
         let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
         attempt.last = match &reply {
             Ok(Verdict::Busy) => Last::Busy,
-            Ok(Verdict::Granted | Verdict::Ours) => Last::Grant,
+            Ok(Verdict::Granted | Verdict::Ours | Verdict::Issued { .. }) => Last::Grant,
             Ok(_) => attempt.last,
             Err(_) => Last::Fault,
         };
@@ -209,8 +212,8 @@ impl World {
     /// The machine is done.
     fn acquired(&mut self, at: usize, task: usize, acquired: Acquired) {
         self.judge_outcome(at, task, &acquired);
-        let (sent, until) = match acquired {
-            Acquired::Granted { sent, until } => (sent, until),
+        let (sent, until, fence) = match acquired {
+            Acquired::Granted { sent, until, fence } => (sent, until, fence),
             acquired => {
                 let failed = matches!(acquired, Acquired::Failed(_));
                 self.referee.tally.failed += u64::from(failed);
@@ -228,11 +231,12 @@ impl World {
             _ => (sent, until),
         };
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
-        let grant = Grant { key, token: token.clone(), ttl, renew, hold, sent, until };
+        let grant = Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until };
         let ((lease, tenancy), closed) =
             self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);
         self.referee.fate(&token).hold = hold;
+        self.referee.told_fence(&token, fence);
         let left = until.since(now);
         self.note(|| format!("c{at} task {task} holds #{} for {left:?}", index(&token)));
         if self.clients[at].closed && !closed {

@@ -339,7 +339,7 @@ pub(super) fn show(op: &Op) -> String {
 
 const fn verb(op: &Op) -> &'static str {
     match op {
-        Op::Acquire { .. } => "acquire",
+        Op::Acquire { .. } | Op::AcquireFenced { .. } => "acquire",
         Op::RenewMany(_) => "renew",
         Op::Release { .. } => "release",
         Op::Retain(_) => "retain",

@@ -167,7 +167,7 @@ impl World {
             weather,
             random,
             now: True(0),
-            referee: Referee::new(keys.len()),
+            referee: Referee::new(keys.len(), profile.promises().exclusion),
             keys,
             host,
             clients,

@@ -115,6 +115,10 @@ impl<E: Executor> Held for AsyncHeld<E> {
         self.guard.lease()
     }
 
+    fn fence(&self) -> Option<u64> {
+        self.guard.fence()
+    }
+
     fn release(self: Box<Self>) -> Result<Release, Error> {
         self.executor.block_on(self.guard.release())
     }

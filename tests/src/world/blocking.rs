@@ -98,6 +98,10 @@ impl Held for BlockingHeld {
         self.0.lease()
     }
 
+    fn fence(&self) -> Option<u64> {
+        self.0.fence()
+    }
+
     fn release(self: Box<Self>) -> Result<Release, Error> {
         self.0.release()
     }

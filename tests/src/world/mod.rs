@@ -14,6 +14,7 @@ macro_rules! asked {
     ($client:expr, $ask:expr) => {{
         let ask: &super::Ask = $ask;
         let mut lock = $client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew);
+        lock = lock.fence(ask.fence);
         if let Some(max) = ask.max_hold {
             lock = lock.max_hold(max);
         }
@@ -113,6 +114,9 @@ pub trait Held: Send {
     /// The guard's lease.
     fn lease(&self) -> &Lease;
 
+    /// As the guard's `fence`.
+    fn fence(&self) -> Option<u64>;
+
     /// As the guard's `release`.
     fn release(self: Box<Self>) -> Result<Release, Error>;
 }
@@ -129,6 +133,8 @@ pub struct Ask {
     /// See the driver's `Lock`.
     pub renew: bool,
     /// See the driver's `Lock`.
+    pub fence: bool,
+    /// See the driver's `Lock`.
     pub max_hold: Option<Duration>,
     /// See the driver's `Lock`.
     pub min_hold: Option<Duration>,
@@ -140,7 +146,15 @@ impl Ask {
     pub fn new(key: impl AsRef<[u8]>) -> Self {
         let (ttl, wait) = (Duration::from_secs(10), Duration::ZERO);
         let (max_hold, min_hold) = (None, None);
-        Self { key: key.as_ref().to_vec(), ttl, wait, renew: true, max_hold, min_hold }
+        Self {
+            key: key.as_ref().to_vec(),
+            ttl,
+            wait,
+            renew: true,
+            fence: false,
+            max_hold,
+            min_hold,
+        }
     }
 
     /// With this TTL, in milliseconds.
@@ -153,6 +167,12 @@ impl Ask {
     #[must_use]
     pub fn wait(self, ms: u64) -> Self {
         Self { wait: Duration::from_millis(ms), ..self }
+    }
+
+    /// With a fence.
+    #[must_use]
+    pub fn fenced(self) -> Self {
+        Self { fence: true, ..self }
     }
 
     /// Held for so many milliseconds at most.

@@ -52,7 +52,11 @@ impl Kept {
         let op = Op::Acquire { key: key.clone(), token: token.clone(), ttl };
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
         let until = now + ttl.certain();
-        self.keeper.admit(Grant { key, token, ttl, renew, hold, sent: now, until }, turn, now)
+        self.keeper.admit(
+            Grant { key, token, ttl, renew, hold, fence: None, sent: now, until },
+            turn,
+            now,
+        )
     }
 
     /// Runs until `end`; the store answers at once unless `fails` says otherwise. Returns the sends.
