@@ -54,6 +54,7 @@ mod client;
 mod connect;
 mod default;
 mod drive;
+mod fenced;
 mod guard;
 mod inspect;
 mod keep;
@@ -71,7 +72,7 @@ mod tests;
 #[doc(inline)]
 pub use tairlock::{
     Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
-    Lease, LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
+    Lease, LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, Written, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;
@@ -80,6 +81,7 @@ pub use self::{
     builder::ClientBuilder,
     client::Client,
     default::{default_client, set_default},
+    fenced::Fenced,
     guard::LockGuard,
     lock::Lock,
     versioned::Versioned,

@@ -68,6 +68,19 @@ pub enum Error {
         /// How the reply was lost.
         fault: Fault,
     },
+    /// A fenced value has been written with a newer fence; nothing was written.
+    #[error(
+        "value {key:?} refuses fence {fence}, as it was written with {newest}: the lock has had another \
+         holder since, so stop, and do not try again with this lease"
+    )]
+    StaleFence {
+        /// The value.
+        key: Key,
+        /// The fence that was to be written with.
+        fence: u64,
+        /// The fence that it was written with.
+        newest: u64,
+    },
     /// There is no value to update.
     #[error("value {key:?} does not exist; create it, or update it with a default")]
     Absent {
@@ -152,6 +165,7 @@ impl Error {
             Self::Backend { fault, .. } => fault.is_transient(),
             // To repeat what may have been done is not to try again.
             Self::MaybeCommitted { .. }
+            | Self::StaleFence { .. }
             | Self::Absent { .. }
             | Self::Decode { .. }
             | Self::Encode { .. }
@@ -171,6 +185,7 @@ impl Error {
             | Self::Conflict { key, .. }
             | Self::Exhausted { key, .. }
             | Self::MaybeCommitted { key, .. }
+            | Self::StaleFence { key, .. }
             | Self::Absent { key }
             | Self::Decode { key, .. }
             | Self::Encode { key, .. } => Some(key),

@@ -117,7 +117,7 @@ pub use lease::{Lease, LeaseState, LossReason};
 pub use release::Release;
 pub use token::{Label, Token};
 pub use ttl::Ttl;
-pub use value::{Codec, Coded, Expiry, Snapshot};
+pub use value::{Codec, Coded, Expiry, Snapshot, Written};
 
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;
@@ -132,6 +132,8 @@ mod connect;
 mod default;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod drive;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod fenced;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod guard;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -152,6 +154,7 @@ pub use self::{
     builder::ClientBuilder,
     client::Client,
     default::{default_client, set_default},
+    fenced::Fenced,
     guard::LockGuard,
     lock::Lock,
     versioned::Versioned,

@@ -12,7 +12,7 @@ use crate::{
     fault::FaultKind,
     proto::{Op, Renewal, Seen, Verdict},
     time::Timestamp,
-    value::Stored,
+    value::{FencedValue, Stored},
 };
 
 mod fences;
@@ -54,6 +54,7 @@ struct Entry {
 enum Value {
     Token(Token),
     Versioned(Stored),
+    Fenced(FencedValue),
     Foreign,
 }
 
@@ -116,6 +117,7 @@ impl Store {
                 }
             },
             Op::Value(op) => self.apply_value(op, now),
+            Op::Fenced(key, action) => self.apply_fenced(key, action, now),
         }
     }
 
@@ -154,7 +156,9 @@ impl Store {
         match self.keys.get(key).filter(|entry| now < entry.expires) {
             None => Ok(None),
             Some(Entry { value: Value::Token(token), .. }) => Ok(Some(token)),
-            Some(Entry { value: Value::Foreign | Value::Versioned(_), .. }) => {
+            Some(Entry {
+                value: Value::Foreign | Value::Versioned(_) | Value::Fenced(_), ..
+            }) => {
                 Err(Fault::new(FaultKind::WrongType, "the key holds something that is not a lock"))
             }
         }

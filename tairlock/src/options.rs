@@ -187,7 +187,8 @@ macro_rules! __lock_setters {
         /// Whether a fence is issued with the grant: a number that strictly increases from grant to
         /// grant of the key, for the store that is written to. A holder that was paused beyond its
         /// lease writes too late; the store sees that its fence is lower than the last one, and
-        /// refuses. See [`LockGuard::fence`](crate::LockGuard::fence).
+        /// refuses. See [`LockGuard::fence`](crate::LockGuard::fence) and
+        /// [`Client::fenced`](crate::Client::fenced).
         ///
         /// Defaults to `false`. The number is the server's time in microseconds, or one more than the
         /// last where that is higher, and is issued in the same step as the lock, by a script. The

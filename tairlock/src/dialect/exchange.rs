@@ -5,7 +5,7 @@ use crate::{
     Fault, Token, Ttl,
     fault::FaultKind,
     proto::{Op, Renewal, Verdict},
-    value::{Action, ValueOp},
+    value::{Action, FencedAction, ValueOp},
 };
 
 /// Rounds after which an operation is given up: EVALSHA, EVAL and a fall-back fit in twice.
@@ -48,7 +48,8 @@ impl<'a> Exchange<'a> {
     #[must_use]
     pub fn new(op: &Op, speech: &'a Speech) -> Self {
         let talk = |question: Question, key: &crate::Key, token: &Token, ttl| {
-            let ask = Ask { key: key.clone(), token: token.clone(), ttl, action: Action::Read };
+            let (action, fenced) = (Action::Read, FencedAction::Get);
+            let ask = Ask { key: key.clone(), token: token.clone(), ttl, action, fenced };
             let index = speech.index(question);
             let way = question.ways()[index];
             Talk { ask, question, index, way, refused: None, result: None }
@@ -76,6 +77,11 @@ impl<'a> Exchange<'a> {
             }
             Op::ForceRelease(key) => {
                 (vec![talk(Question::ForceRelease, key, &nobody, Ttl::DEFAULT)], Answer::One)
+            }
+            Op::Fenced(key, action) => {
+                let mut talk = talk(Question::Fenced, key, &nobody, Ttl::DEFAULT);
+                talk.ask.fenced = action.clone();
+                (vec![talk], Answer::One)
             }
             Op::Value(ValueOp { key, action }) => {
                 let mut talk = talk(Question::Value, key, &nobody, Ttl::DEFAULT);
@@ -177,7 +183,7 @@ impl Talk {
 
     fn fail(&mut self, fault: Fault) {
         let hint = match fault.kind() {
-            FaultKind::WrongType if self.question == Question::Value => {
+            FaultKind::WrongType if matches!(self.question, Question::Value | Question::Fenced) => {
                 "use another key, or a prefix of your own, or remove what is there".to_owned()
             }
             FaultKind::Permission if self.question == Question::Value => {
@@ -190,6 +196,13 @@ impl Talk {
                 };
                 let key = &self.ask.key;
                 format!("grant the user {commands} and a key pattern (`~…`) that covers {key:?}")
+            }
+            FaultKind::Permission if self.question == Question::Fenced => {
+                let key = &self.ask.key;
+                format!(
+                    "grant the user EVALSHA, EVAL, HMGET, HSET, EXISTS and TYPE and a key pattern \
+                     (`~…`) that covers {key:?}"
+                )
             }
             FaultKind::Permission if self.question == Question::AcquireFenced => {
                 let (key, fence) = (&self.ask.key, crate::slot::fence_key(&self.ask.key));

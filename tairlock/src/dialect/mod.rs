@@ -8,6 +8,7 @@ mod detect;
 mod exchange;
 mod exstring;
 mod fence;
+mod fenced;
 mod hash;
 mod ifeq;
 mod inspect;
@@ -25,7 +26,12 @@ pub use detect::{Detection, select};
 pub use exchange::Exchange;
 pub use wire::{Arg, Batch, Command, Reply};
 
-use crate::{Fault, Key, Token, Ttl, fault::FaultKind, proto::Verdict, value::Action};
+use crate::{
+    Fault, Key, Token, Ttl,
+    fault::FaultKind,
+    proto::Verdict,
+    value::{Action, FencedAction},
+};
 
 /// The ways to take a lock.
 pub static ACQUIRE: &[&dyn Way] = &[&acquire::SetNxGet, &acquire::SetNx];
@@ -44,6 +50,9 @@ pub static FORCE_RELEASE: &[&dyn Way] = &[&inspect::GetDel, &inspect::Script { w
 pub static VALUE: &[&dyn Way] =
     &[&exstring::ExString { whole: false }, &hash::Hash { whole: false }];
 
+/// The ways to keep fenced values.
+pub static FENCED: &[&dyn Way] = &[&fenced::Hash { whole: false }];
+
 /// What is asked about one key.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -55,6 +64,8 @@ pub struct Ask {
     pub ttl: Ttl,
     /// About a value; no meaning for a lock.
     pub action: Action,
+    /// About a fenced value; no meaning for anything else.
+    pub fenced: FencedAction,
 }
 
 /// One spelling of one question.
@@ -143,6 +154,7 @@ pub struct Speech {
     inspect: AtomicUsize,
     force_release: AtomicUsize,
     value: AtomicUsize,
+    fenced: AtomicUsize,
 }
 
 /// A question, as a place in [`Speech`].
@@ -162,11 +174,13 @@ pub enum Question {
     ForceRelease,
     /// See [`VALUE`].
     Value,
+    /// See [`FENCED`].
+    Fenced,
 }
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Acquire,
         Self::AcquireFenced,
         Self::Renew,
@@ -174,6 +188,7 @@ impl Question {
         Self::Inspect,
         Self::ForceRelease,
         Self::Value,
+        Self::Fenced,
     ];
 
     /// The ways to ask it, best first.
@@ -187,6 +202,7 @@ impl Question {
             Self::Inspect => INSPECT,
             Self::ForceRelease => FORCE_RELEASE,
             Self::Value => VALUE,
+            Self::Fenced => FENCED,
         }
     }
 }
@@ -227,6 +243,7 @@ impl Speech {
             Question::Inspect => &self.inspect,
             Question::ForceRelease => &self.force_release,
             Question::Value => &self.value,
+            Question::Fenced => &self.fenced,
         }
     }
 }

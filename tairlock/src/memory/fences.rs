@@ -1,4 +1,4 @@
-//! What the embedded server does when a lock is taken with a fence.
+//! What the embedded server does with fences: those that it issues, and those that come with a value.
 
 use super::{Condition, Entry, Store, Value};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     proto::Verdict,
     slot::fence_key,
     time::Timestamp,
+    value::{FencedAction, FencedValue},
 };
 
 impl Store {
@@ -53,5 +54,80 @@ impl Store {
             self.keys.insert(key.clone(), Entry { value, expires: now + ttl.as_duration() });
         }
         Ok(Verdict::Issued { fence, again: ours })
+    }
+
+    /// Does what `action` asks for, at the moment `now`.
+    pub(super) fn apply_fenced(
+        &mut self,
+        key: &Key,
+        action: &FencedAction,
+        now: Timestamp,
+    ) -> Result<Verdict, Fault> {
+        let held = match self.keys.get(key).filter(|entry| now < entry.expires) {
+            None => None,
+            Some(Entry { value: Value::Fenced(held), expires }) => Some((held, *expires)),
+            Some(_) => {
+                let text = "the key holds something that is no fenced value";
+                return Err(Fault::new(FaultKind::WrongType, text));
+            }
+        };
+        match (action, held) {
+            (FencedAction::Get, None) => Ok(Verdict::Gone),
+            (FencedAction::Get, Some((held, _))) => Ok(Verdict::Fenced(held.clone())),
+            (FencedAction::Set(new), Some((held, _))) if new.fence < held.fence => {
+                Ok(Verdict::Refused(held.fence))
+            }
+            (FencedAction::Set(new), held) => {
+                let expires = held.map_or(Timestamp::NEVER, |(_, expires)| expires);
+                if self.condition == Condition::Full {
+                    return Err(Fault::new(FaultKind::OutOfMemory, "the store is full"));
+                }
+                self.writable()?;
+                let value = Value::Fenced(new.clone());
+                self.keys.insert(key.clone(), Entry { value, expires });
+                Ok(Verdict::Accepted)
+            }
+        }
+    }
+
+    /// The fenced value under `key`, if one is there.
+    #[must_use]
+    pub fn fenced(&self, key: &Key, now: Timestamp) -> Option<&FencedValue> {
+        match self.keys.get(key).filter(|entry| now < entry.expires) {
+            Some(Entry { value: Value::Fenced(held), .. }) => Some(held),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::proto::Op;
+
+    /// O58: fences of locks that were used once do not pile up.
+    #[test]
+    fn fences_of_a_hundred_thousand_locks_are_forgotten() {
+        let mut store = Store::new();
+        let (token, ttl) = (Token::from_bytes("t"), Ttl::DEFAULT);
+        let start = Timestamp::from_nanos(1_000_000_000);
+        let mut now = start;
+        let mut most = 0;
+        for name in 0..100_000 {
+            let key = Key::new(format!("job:{name}")).unwrap();
+            let op = Op::AcquireFenced { key: key.clone(), token: token.clone(), ttl };
+            assert!(matches!(store.apply(&op, now), Ok(Verdict::Issued { again: false, .. })));
+            let op = Op::Release { key, token: token.clone() };
+            assert_eq!(store.apply(&op, now), Ok(Verdict::Released));
+            // A hundred a day.
+            now = now + Duration::from_secs(864);
+            if name % 1_000 == 0 {
+                most = most.max(store.len(now));
+            }
+        }
+        assert!(most <= 701, "{most} keys of one week");
+        assert_eq!(store.len(now + Duration::from_secs(8 * 24 * 3600)), 0);
     }
 }

@@ -29,7 +29,7 @@ pub use update::{Update, Updated};
 use crate::{
     Fault, Key, Token, Ttl,
     time::Timestamp,
-    value::{Stored, ValueOp},
+    value::{FencedAction, FencedValue, Stored, ValueOp},
 };
 
 /// Something that runs until it is done, fed by a driver.
@@ -118,6 +118,8 @@ pub enum Op {
     ForceRelease(Key),
     /// Ask about a versioned value, or change it.
     Value(ValueOp),
+    /// Ask about the fenced value under a key, or write it.
+    Fenced(Key, FencedAction),
 }
 
 /// One lease of a batch that is to be prolonged.
@@ -174,6 +176,12 @@ pub enum Verdict {
     Stored(Stored),
     /// To a write of a value: done, with this version.
     Written(u64),
+    /// To a read of a fenced value: what is there.
+    Fenced(FencedValue),
+    /// To a write of a fenced value: done.
+    Accepted,
+    /// To a write of a fenced value: it has this newer fence.
+    Refused(u64),
     /// To the removal of a value: done.
     Removed,
     /// To [`Op::RenewMany`]: one answer for each, in order.

@@ -49,6 +49,10 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
             keys: vec![key.clone()],
             op: Op::ForceRelease(key),
         }),
+        2 => (key.clone(), fence::about()).prop_map(|(key, action)| Asked {
+            keys: vec![key.clone()],
+            op: Op::Fenced(key, action),
+        }),
         6 => value::about(key).prop_map(|op| Asked {
             keys: vec![op.key.clone()],
             op: Op::Value(op),
@@ -66,6 +70,7 @@ pub(super) const fn changes(verdict: &Verdict) -> bool {
             | Verdict::Retained
             | Verdict::Released
             | Verdict::Evicted(_)
+            | Verdict::Accepted
     ) || value::changes(verdict)
 }
 

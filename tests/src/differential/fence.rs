@@ -1,9 +1,11 @@
 //! Fences: which numbers the store's clock and a server's agree on, and what stands where they are kept.
 
+use proptest::{prelude::*, sample::select};
 use tairlock::{
     Key, Token,
     fence::{LAST, mark, read_mark},
     slot::fence_key,
+    value::{FencedAction, FencedValue},
 };
 
 /// Above what any clock shows: what follows such a number is the same on the store and on a server.
@@ -21,6 +23,16 @@ pub(super) fn marks() -> Vec<Token> {
     let near = [mark(1, &token), Token::from_bytes(format!("{LAST}0 x"))];
     let none = ["", "7", "07 w@1/5f0c/", "x w@1/5f0c/"].map(Token::from_bytes);
     far.into_iter().chain(near).chain(none).collect()
+}
+
+/// Any question about a fenced value.
+pub(super) fn about() -> impl Strategy<Value = FencedAction> {
+    // Alike in length, in order as text, and where a number would round.
+    let fences = [0, 1, 9, 10, 99, LAST, LAST + 1, LAST + 2, u64::MAX - 1, u64::MAX];
+    let texts = ["", "OK", "held", "é\0\r\n"].map(str::as_bytes).to_vec();
+    let set = (select(texts), select(fences.to_vec()))
+        .prop_map(|(value, fence)| FencedAction::Set(FencedValue { value: value.into(), fence }));
+    prop_oneof![1 => Just(FencedAction::Get), 4 => set]
 }
 
 /// Whether two fences may be each other's: both by a clock, or the same.

@@ -21,6 +21,7 @@ pub struct Subject {
 const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX"]);
 
 const FENCED: (Question, &[&str]) = (Question::AcquireFenced, &["EVALSHA"]);
+const FENCED_VALUE: (Question, &[&str]) = (Question::Fenced, &["EVALSHA"]);
 const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
 const FORCE_RELEASE: (Question, &[&str]) =
     (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
@@ -41,6 +42,7 @@ pub const SUBJECTS: &[Subject] = &[
             INSPECT,
             FORCE_RELEASE,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -55,6 +57,7 @@ pub const SUBJECTS: &[Subject] = &[
             INSPECT,
             FORCE_RELEASE,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -69,6 +72,7 @@ pub const SUBJECTS: &[Subject] = &[
             INSPECT,
             FORCE_RELEASE,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -83,6 +87,7 @@ pub const SUBJECTS: &[Subject] = &[
             INSPECT,
             FORCE_RELEASE,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -97,6 +102,7 @@ pub const SUBJECTS: &[Subject] = &[
             INSPECT,
             FORCE_RELEASE,
             TAIRSTRING,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -111,6 +117,7 @@ pub const SUBJECTS: &[Subject] = &[
             INSPECT,
             FORCE_RELEASE,
             TAIRSTRING,
+            FENCED_VALUE,
         ],
     },
 ];

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use tairlock::{FaultKind, Key, LossReason, Release, slot::fence_key};
+use tairlock::{ConfigError, Error, FaultKind, Key, LossReason, Release, Written, slot::fence_key};
 
 use super::{Stage, take};
 
@@ -120,4 +120,81 @@ pub(super) fn a_broken_fence_is_refused(stage: Stage<'_>) {
     let guard = take(&*client, &stage.ask("k").fenced());
     assert_eq!(guard.fence(), Some(9_007_199_254_740_990));
     stage.place.delete(place.as_bytes());
+}
+
+/// T1: a holder that was paused writes too late, and is refused.
+pub(super) fn a_late_writer_is_refused(stage: Stage<'_>) {
+    let (client, other) = (stage.client(), stage.client());
+    let key = stage.key("v");
+    assert_eq!(client.fenced_get(&key).expect("none"), None);
+    let paused = take(&*client, &stage.ask("k").fenced().ttl(50).fixed());
+    let old = paused.fence().expect("a fence");
+    client.fenced_set(&key, b"first", old).expect("nobody wrote");
+    // It may write again, and sees nothing of its lease's end.
+    client.fenced_set(&key, b"second", old).expect("the same fence");
+    assert_eq!(paused.lease().wait_lost(SOON), Some(LossReason::Expired));
+    let next = take(&*other, &stage.ask("k").fenced().wait(10_000));
+    let new = next.fence().expect("a fence");
+    // Until the next holder writes, the late one cannot be told from one that was in time.
+    client.fenced_set(&key, b"late, and first", old).expect("nobody newer wrote");
+    other.fenced_set(&key, b"third", new).expect("newer");
+    match client.fenced_set(&key, b"late", old) {
+        Err(error @ Error::StaleFence { fence, newest, .. }) => {
+            assert_eq!((fence, newest), (old, new));
+            assert!(!error.is_transient() && !error.is_busy());
+            let text = error.to_string();
+            assert!(text.contains(&old.to_string()) && text.contains(&new.to_string()), "{text}");
+            assert!(text.contains(stage.name), "names the key: {text}");
+        }
+        result => panic!("{result:?}"),
+    }
+    let written = Written { value: b"third".to_vec(), fence: new };
+    assert_eq!(client.fenced_get(&key).expect("read"), Some(written));
+}
+
+pub(super) fn fences_are_compared_as_numbers(stage: Stage<'_>) {
+    let client = stage.client();
+    let key = stage.key("v");
+    let rising = [0, 9, 10, 99, 100, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, u64::MAX - 1, u64::MAX];
+    for (nth, fence) in rising.into_iter().enumerate() {
+        let value = [0xff, 0, b'\n', nth as u8];
+        client.fenced_set(&key, &value, fence).unwrap_or_else(|error| panic!("{error}"));
+        for lower in &rising[..nth] {
+            let refused = client.fenced_set(&key, b"late", *lower);
+            assert!(
+                matches!(refused, Err(Error::StaleFence { newest, .. }) if newest == fence),
+                "{lower} after {fence}: {refused:?}"
+            );
+        }
+        let written = Written { value: value.to_vec(), fence };
+        assert_eq!(client.fenced_get(&key).expect("read"), Some(written));
+    }
+}
+
+pub(super) fn another_kind_is_no_fenced_value(stage: Stage<'_>) {
+    let client = stage.client();
+    stage.place.put_foreign(&stage.key("hash"));
+    stage.place.steal(&stage.key("text"), "a lock");
+    client.value(&stage.wish("versioned")).create(b"1").expect("created");
+    for name in ["hash", "text", "versioned"] {
+        let key = stage.key(name);
+        let set = client.fenced_set(&key, b"1", 1).expect_err("no fenced value");
+        let get = client.fenced_get(&key).map(|_| ()).expect_err("no fenced value");
+        for error in [set, get] {
+            assert_eq!(error.fault().expect("a fault").kind(), FaultKind::WrongType, "{error}");
+            assert!(error.to_string().contains(stage.name), "names the key: {error}");
+        }
+    }
+    // Nor is a fenced value anything else.
+    let key = stage.key("v");
+    client.fenced_set(&key, b"1", 7).expect("written");
+    let error = client.value(&stage.wish("v")).read().map(|_| ()).expect_err("no versioned value");
+    assert_eq!(error.fault().expect("a fault").kind(), FaultKind::WrongType, "{error}");
+    let error = client.try_acquire(&stage.ask("v")).map(|_| ()).expect_err("no lock");
+    assert_eq!(error.fault().expect("a fault").kind(), FaultKind::WrongType, "{error}");
+    assert_eq!(client.fenced_get(&key).expect("untouched").expect("there").fence, 7);
+    let empty = client.fenced_set(b"", b"1", 1);
+    assert!(matches!(empty, Err(Error::Config(ConfigError::EmptyKey))));
+    client.close();
+    assert!(matches!(client.fenced_set(&key, b"1", 9), Err(Error::Closed)));
 }

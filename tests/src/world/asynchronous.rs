@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use tairlock::{
-    Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned,
+    Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Written,
 };
 
 use super::{
@@ -76,6 +76,15 @@ impl<E: Executor> Locks for AsyncLocks<E> {
 
     fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
         self.executor.block_on(self.client.force_release(key))
+    }
+
+    fn fenced_get(&self, key: &[u8]) -> Result<Option<Written<Vec<u8>>>, Error> {
+        self.executor.block_on(self.client.fenced_with(key, Codec::BYTES).get())
+    }
+
+    fn fenced_set(&self, key: &[u8], value: &[u8], fence: u64) -> Result<(), Error> {
+        let fenced = self.client.fenced::<()>(key).bytes();
+        self.executor.block_on(fenced.set(&value.to_vec(), fence))
     }
 
     fn value(&self, wish: &Wish) -> Box<dyn Value> {

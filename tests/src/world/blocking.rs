@@ -1,6 +1,6 @@
 //! The blocking driver.
 
-use tairlock::{Codec, Error, Holder, Lease, Release, Snapshot};
+use tairlock::{Written, Codec, Error, Holder, Lease, Release, Snapshot};
 use tairlock_sync::{Client, Lock, LockGuard, Versioned};
 
 use super::{
@@ -64,6 +64,14 @@ impl Locks for BlockingLocks {
 
     fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
         self.0.force_release(key)
+    }
+
+    fn fenced_get(&self, key: &[u8]) -> Result<Option<Written<Vec<u8>>>, Error> {
+        self.0.fenced_with(key, Codec::BYTES).get()
+    }
+
+    fn fenced_set(&self, key: &[u8], value: &[u8], fence: u64) -> Result<(), Error> {
+        self.0.fenced::<()>(key).bytes().set(&value.to_vec(), fence)
     }
 
     fn value(&self, wish: &Wish) -> Box<dyn Value> {

@@ -6,7 +6,7 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Error, Holder, Lease, Release};
+use tairlock::{Error, Holder, Lease, Release, Written};
 pub use values::{Change, Value, Wish};
 
 /// The lock that `$ask` asks `$client` for.
@@ -101,6 +101,12 @@ pub trait Locks: Send + Sync {
 
     /// As the driver's `force_release`.
     fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error>;
+
+    /// As `get` of the driver's `fenced`, as bytes.
+    fn fenced_get(&self, key: &[u8]) -> Result<Option<Written<Vec<u8>>>, Error>;
+
+    /// As `set` of the driver's `fenced`, as bytes.
+    fn fenced_set(&self, key: &[u8], value: &[u8], fence: u64) -> Result<(), Error>;
 
     /// A handle on a versioned value, as the driver's `versioned`.
     fn value(&self, wish: &Wish) -> Box<dyn Value>;

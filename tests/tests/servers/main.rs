@@ -3,6 +3,7 @@
 mod connecting;
 mod detection;
 mod faults;
+mod fences;
 mod lost_replies;
 mod versioned;
 mod wire;
