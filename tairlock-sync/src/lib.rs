@@ -30,7 +30,7 @@
 //! The lock is a *lease*: it ends by itself when its holder dies, so it can end before a holder that
 //! was paused knows. A guard is renewed while it lives, measures its own end from before the command
 //! that began it, and says when it is over ([`LockGuard::is_held`], [`LockGuard::wait_lost`]); what
-//! must not happen twice even then needs a fencing token that the store checks.
+//! must not happen twice even then needs a fence (`Lock::fence`) that the store checks.
 //!
 //! # Threads and connections
 //!

@@ -28,6 +28,8 @@ pub struct Store {
     applied: u64,
     /// The highest version that a value was given.
     newest: u64,
+    /// The wall clock's microseconds when the lease clock stood at zero.
+    epoch: u64,
     condition: Condition,
 }
 
@@ -143,6 +145,12 @@ impl Store {
         entry.map(|entry| entry.expires = at).is_some()
     }
 
+    /// What the wall clock shows at `now`, which fences follow: they are kept by databases that outlive
+    /// this process. Until told, a store's wall clock began with its lease clock.
+    pub fn set_wall_clock(&mut self, unix_micros: u64, now: Timestamp) {
+        self.epoch = unix_micros.saturating_sub(micros(now));
+    }
+
     /// What the store takes from here on.
     pub const fn set_condition(&mut self, condition: Condition) {
         self.condition = condition;
@@ -218,9 +226,22 @@ impl Store {
     }
 }
 
+fn micros(now: Timestamp) -> u64 {
+    u64::try_from(now.since(Timestamp::from_nanos(0)).as_micros()).unwrap_or(u64::MAX)
+}
+
 /// A store that several threads and clients share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SharedStore(Mutex<Store>);
+
+impl Default for SharedStore {
+    fn default() -> Self {
+        let mut store = Store::new();
+        let unix_micros = u64::try_from(crate::time::unix_ms()).unwrap_or(0).saturating_mul(1_000);
+        store.set_wall_clock(unix_micros, crate::time::now());
+        Self(Mutex::new(store))
+    }
+}
 
 impl SharedStore {
     /// As [`Store::apply`], at this moment.

@@ -1,6 +1,6 @@
 //! What the embedded server does with fences: those that it issues, and those that come with a value.
 
-use super::{Condition, Entry, Store, Value};
+use super::{Condition, Entry, Store, Value, micros};
 use crate::{
     Fault, Key, Token, Ttl,
     fault::FaultKind,
@@ -40,8 +40,7 @@ impl Store {
             let fence = fence.ok_or_else(|| not_a_mark(key))?;
             return Ok(Verdict::Issued { fence, again: true });
         }
-        let clock = now.since(Timestamp::from_nanos(0)).as_micros();
-        let clock = u64::try_from(clock).unwrap_or(u64::MAX);
+        let clock = self.epoch.saturating_add(micros(now));
         let fence = next(last.map(|(last, _)| last), clock).ok_or_else(|| at_its_end(key))?;
         if self.condition == Condition::Full {
             return Err(Fault::new(FaultKind::OutOfMemory, "the store is full"));
