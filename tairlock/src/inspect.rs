@@ -49,6 +49,7 @@ impl Client {
     /// For an operator whose holder hangs. Whoever held it goes on until its next renewal, and is told
     /// then that the lease is lost ([`LossReason::Vanished`](crate::LossReason::Vanished)): for so
     /// long there may be two holders. Only a fence that the store checks keeps the first from writing.
+    /// A guard of this very client is told at once.
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), tairlock::Error> {
@@ -72,9 +73,10 @@ impl Client {
         let op = Op::ForceRelease(key.clone());
         // Asked twice, it could take the lock away from somebody else than was meant.
         let reply = inquire(self.inner(), op, false).await?;
+        let own = |token: &_| self.inner().keep.with(|keeper| keeper.evicted(token));
+        let holder = Holder::hear(key.clone(), Operation::ForceRelease, reply, own);
         self.inner().queue.ring(&key);
-        let knows = |token: &_| self.inner().keep.with(|keeper| keeper.knows(token));
-        Holder::hear(key, Operation::ForceRelease, reply, knows)
+        holder
     }
 }
 

@@ -136,6 +136,22 @@ impl<R: Clone> Keeper<R> {
             || self.errands.values().any(|errand| errand.undo.token == *token)
     }
 
+    /// The key of `token` was deleted on this client's own word: whoever holds it is told at once. Says
+    /// whether it was one of this client's.
+    pub fn evicted(&mut self, token: &Token) -> bool {
+        let known = self.knows(token);
+        let kept = self.tenants.iter().find(|(_, tenant)| tenant.lease.token() == token);
+        if let Some(tenant) = kept.map(|(id, _)| *id).and_then(|id| self.tenants.remove(&id)) {
+            tenant.lease.lose(LossReason::Vanished);
+            tenant.lease.pass_turn();
+        }
+        let stays = self.stays.iter().find(|(_, lease)| lease.token() == token);
+        if let Some(id) = stays.map(|(id, _)| *id) {
+            self.end_stay(id);
+        }
+        known
+    }
+
     /// How many keys stay although they were given back.
     #[must_use]
     pub fn staying(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use tairlock::{ConfigError, Error, FaultKind, LossReason, Operation, Release};
+use tairlock::{ConfigError, Error, FaultKind, LeaseState, LossReason, Operation, Release};
 
 use super::{Stage, take};
 use crate::world::Config;
@@ -58,6 +58,18 @@ pub(super) fn an_operator_takes_a_lock_away(stage: Stage<'_>) {
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Vanished));
     assert_eq!(guard.release().expect("release"), Release::Expired);
     drop(take(&*operator, &stage.ask("k")));
+
+    // One's own: told at once, and who is next in line does not wait for a renewal, nor for a hold.
+    let guard = take(&*operator, &stage.ask("own").ttl(60_000).wait(1_000));
+    let was = operator.force_release(&stage.key("own")).expect("taken").expect("it was held");
+    assert!(was.is_own());
+    assert_eq!(guard.lease().state(), LeaseState::Lost(LossReason::Vanished));
+    let next = take(&*operator, &stage.ask("own").ttl(60_000).min_hold(60_000).wait(5_000));
+    assert!(matches!(next.release(), Ok(Release::Retained { .. })));
+    let was = operator.force_release(&stage.key("own")).expect("taken").expect("it is kept");
+    assert!(was.is_own());
+    drop(take(&*operator, &stage.ask("own").wait(5_000)));
+    drop(guard);
 }
 
 pub(super) fn looking_is_refused_where_there_is_no_lock(stage: Stage<'_>) {
