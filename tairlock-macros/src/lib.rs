@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod choices;
 mod expand;
 mod function;
 mod krate;

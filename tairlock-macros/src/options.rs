@@ -11,6 +11,7 @@ use syn::{
 };
 
 use crate::{
+    choices::{Keys, Name, OnBusy, OnLost, When},
     literal::{Limits, TTL, Time, WAIT},
     template::Key,
 };
@@ -29,7 +30,7 @@ pub(crate) struct Given<T> {
 }
 
 /// The value of an option.
-trait Value: Sized {
+pub(crate) trait Value: Sized {
     fn parse(input: ParseStream<'_>) -> Result<Self>;
 
     /// What a setter of that name on `Lock` takes, if the option is one.
@@ -93,10 +94,16 @@ macro_rules! options {
 
 options! {
     // name               value    an example                              also known as
-    "key"      key:       Key,     "key = \"order:{order_id}\"",           ["id", "resource", "lock", "name"];
+    "key"      key:       Key,     "key = \"order:{order_id}\"",           ["id", "resource", "lock"];
+    "keys"     keys:      Keys,    "keys = [\"from:{from}\", \"to:{to}\"]", ["locks", "multi", "resources"];
     "ttl"      ttl:       Ttl,     "ttl = 5",                              ["lease_time", "expire", "expiry", "expires", "duration", "px", "ex"];
     "wait"     wait:      Wait,    "wait = \"500ms\"",                     ["timeout", "wait_time", "acquire_timeout", "max_wait"];
-    "renew"    renew:     Renew,   "renew = false",                        ["renewal", "extend", "watchdog", "keep_alive"];
+    "renew"    renew:     Flag,    "renew = false",                        ["renewal", "extend", "watchdog", "keep_alive"];
+    "reentrant" reentrant: Flag,   "reentrant = true",                     ["recursive", "nested", "reentry"];
+    "name"     name:      Name,    "name = \"settlement\"",                ["label", "span", "metric"];
+    "when"     when:      When,    "when = amount > 100",                  ["condition", "only_if", "unless", "if"];
+    "on_busy"  on_busy:   OnBusy,  "on_busy = skip",                       ["skip", "if_busy", "skip_if_busy"];
+    "on_lost"  on_lost:   OnLost,  "on_lost = finish",                     ["if_lost", "on_loss", "cancel"];
     "using"    using:     Using,   "using = self.client",                  ["client", "with", "on", "pool", "connection"];
     "lease"    lease:     Lease,   "lease = lease",                        ["guard", "handle"];
     "or_else"  or_else:   OrElse,  "or_else = |error| Outcome::Busy",      ["on_error", "fallback", "default", "otherwise"];
@@ -259,10 +266,10 @@ fn user_tokens(time: &Time) -> TokenStream {
     }
 }
 
-/// `renew`: a setter.
-pub(crate) struct Renew(Expr);
+/// `renew`, `reentrant`: a setter.
+pub(crate) struct Flag(Expr);
 
-impl Value for Renew {
+impl Value for Flag {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         input.parse().map(Self)
     }

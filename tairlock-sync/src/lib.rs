@@ -57,6 +57,7 @@ mod drive;
 mod guard;
 mod keep;
 mod lock;
+mod lock_all;
 mod node;
 mod versioned;
 
@@ -70,7 +71,7 @@ mod tests;
 #[doc(inline)]
 pub use tairlock::{
     Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, IsConflict, Key, Label, Lease,
-    LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
+    LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;
@@ -81,5 +82,6 @@ pub use self::{
     default::{default_client, set_default},
     guard::LockGuard,
     lock::Lock,
+    lock_all::{LockAll, LockGuards},
     versioned::Versioned,
 };

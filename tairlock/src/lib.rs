@@ -81,6 +81,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod answers;
 pub mod bell;
 mod conflict;
 pub mod dialect;
@@ -93,6 +94,9 @@ pub mod options;
 mod outcome;
 pub mod proto;
 mod release;
+mod report;
+mod scope;
+mod several;
 mod template;
 pub mod time;
 mod token;
@@ -111,6 +115,7 @@ pub use fault::{Fault, FaultKind};
 pub use key::Key;
 pub use lease::{Lease, LeaseState, LossReason};
 pub use release::Release;
+pub use several::Leases;
 pub use token::{Label, Token};
 pub use ttl::Ttl;
 pub use value::{Codec, Coded, Expiry, Snapshot};
@@ -135,6 +140,8 @@ mod keep;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod lock;
 #[cfg(any(feature = "tokio", feature = "smol"))]
+mod lock_all;
+#[cfg(any(feature = "tokio", feature = "smol"))]
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod runtime;
@@ -148,13 +155,20 @@ pub use self::{
     default::{default_client, set_default},
     guard::LockGuard,
     lock::Lock,
+    lock_all::{LockAll, LockGuards},
     versioned::Versioned,
 };
 
 #[doc(hidden)]
 pub mod core_private {
     //! What `tairlock-sync` shares with this crate and users do not see.
-    pub use crate::{outcome::Outcome, release::loss, template::Template};
+    pub use crate::{
+        answers::{Answers, or_else, outcome, skip, skip_or_else},
+        release::{lent, loss},
+        scope::{Held, Scope, enter, seek},
+        several::Several,
+        template::Template,
+    };
 }
 
 #[cfg(any(feature = "tokio", feature = "smol"))]
