@@ -3,10 +3,13 @@
 
 mod asynchronous;
 mod blocking;
+mod choices;
 mod drops;
 mod hygiene;
 mod keys;
 mod neighbours;
+mod reentry;
+mod several;
 mod shapes;
 
 use std::sync::OnceLock;
