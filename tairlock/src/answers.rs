@@ -9,8 +9,8 @@ use crate::{
 /// What a function answers if its lock is not had, or is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers<T, O> {
-    /// For a body that did not run, or not to its end.
-    pub denied: O,
+    denied: O,
+    skipped: Option<fn() -> T>,
     tainted: Option<fn(T, Error) -> T>,
     cuts: bool,
 }
@@ -19,27 +19,24 @@ pub struct Answers<T, O> {
 /// is none is told of once.
 #[must_use]
 pub fn outcome<T: Outcome>() -> Answers<T, fn(Error) -> T> {
-    Answers { denied: T::denied, tainted: Some(T::tainted), cuts: true }
+    Answers { denied: T::denied, skipped: None, tainted: Some(T::tainted), cuts: true }
 }
 
 /// Whatever `denied` makes of the error.
 pub const fn or_else<T, O: FnOnce(Error) -> T>(denied: O) -> Answers<T, O> {
-    Answers { denied, tainted: None, cuts: true }
+    Answers { denied, skipped: None, tainted: None, cuts: true }
 }
 
 /// Nothing if the lock is busy; otherwise the error, or nothing where the type has no room for one.
 #[must_use]
 pub fn skip<T: Unsaid>() -> Answers<T, fn(Error) -> T> {
-    let denied = |error: Error| if error.is_busy() { T::skipped() } else { T::failed(error) };
-    Answers { denied, tainted: Some(T::tainted), cuts: true }
+    let (skipped, tainted) = (Some(T::skipped as fn() -> T), Some(T::tainted as fn(T, Error) -> T));
+    Answers { denied: T::failed, skipped, tainted, cuts: true }
 }
 
-/// Nothing if the lock is busy; otherwise whatever `or_else` makes of the error.
-pub fn skip_or_else<T: Skipped, O: FnOnce(Error) -> T>(
-    or_else: O,
-) -> Answers<T, impl FnOnce(Error) -> T> {
-    let denied = |error: Error| if error.is_busy() { T::skipped() } else { or_else(error) };
-    Answers { denied, tainted: None, cuts: true }
+/// Nothing if the lock is busy; otherwise whatever `denied` makes of the error.
+pub fn skip_or_else<T: Skipped, O: FnOnce(Error) -> T>(denied: O) -> Answers<T, O> {
+    Answers { denied, skipped: Some(T::skipped), tainted: None, cuts: true }
 }
 
 impl<T, O: FnOnce(Error) -> T> Answers<T, O> {
@@ -53,6 +50,14 @@ impl<T, O: FnOnce(Error) -> T> Answers<T, O> {
     /// Whether a body whose lease is lost is dropped where it stands.
     pub const fn cuts(&self) -> bool {
         self.cuts
+    }
+
+    /// Answers for a body that did not run, or not to its end.
+    pub fn denied(self, error: Error) -> T {
+        match self.skipped {
+            Some(skipped) if error.is_busy() => skipped(),
+            _ => (self.denied)(error),
+        }
     }
 
     /// Answers for a body that ran to its end under a lock that did not.

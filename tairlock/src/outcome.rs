@@ -60,22 +60,26 @@ pub trait Unsaid: Skipped {
     fn tainted(self, error: Error) -> Self;
 }
 
+#[diagnostic::do_not_recommend]
 impl Skipped for () {
     fn skipped() -> Self {}
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Skipped for Option<T> {
     fn skipped() -> Self {
         None
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E> Skipped for Result<(), E> {
     fn skipped() -> Self {
         Ok(())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, E> Skipped for Result<Option<T>, E> {
     fn skipped() -> Self {
         Ok(None)

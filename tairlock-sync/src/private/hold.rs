@@ -15,7 +15,7 @@ where
 {
     let held = match lock.ask() {
         Ok(held) => held,
-        Err(error) => return (answers.denied)(error),
+        Err(error) => return answers.denied(error),
     };
     let scope = held.enter();
     let output = body(held.view());

@@ -98,7 +98,7 @@ where
                         }
                         Err(error) => {
                             drop(body);
-                            return Poll::Ready((this.answers.take().expect(OVER).denied)(error));
+                            return Poll::Ready(this.answers.take().expect(OVER).denied(error));
                         }
                     }
                 }
@@ -109,7 +109,7 @@ where
                         && let Poll::Ready(error) = held.poll_lost(bell, cx)
                     {
                         this.step.set(Step::Over);
-                        return Poll::Ready((this.answers.take().expect(OVER).denied)(error));
+                        return Poll::Ready(this.answers.take().expect(OVER).denied(error));
                     }
                     let scope = held.enter();
                     let output = ready!(body.poll(cx));
