@@ -108,7 +108,7 @@ fn lock(private: &TokenStream, options: &Options, names: &[Ident], label: &str) 
     let label = options.name.is_none().then(|| quote_spanned!(span=> .name(#label)));
     // Who does not mind to be skipped does not wait to be.
     let wait = (skips(options) && options.wait.is_none())
-        .then(|| quote_spanned!(span=> .wait(#private::core::time::Duration::ZERO)));
+        .then(|| quote_spanned!(span=> .wait(#private::Duration::ZERO)));
     let setters = options.setters(private);
     let setters = quote_spanned!(span=> #label #wait #setters);
     let lock = match &options.using {
@@ -123,9 +123,8 @@ fn lock(private: &TokenStream, options: &Options, names: &[Ident], label: &str) 
     };
     match &options.when {
         Some(given) => {
-            let (condition, option) =
-                (&given.value.0, quote_spanned!(span=> #private::core::option::Option));
-            quote_spanned!(span=> if #condition { #option::Some(#lock) } else { #option::None })
+            let condition = &given.value.0;
+            quote_spanned!(span=> if #condition { #private::Some(#lock) } else { #private::None })
         }
         None => lock,
     }
@@ -196,8 +195,7 @@ fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
     let span = span.resolved_at(Span::mixed_site());
     nameable.then(|| {
         quote_spanned! {span=>
-            if let #krate::__private::core::option::Option::Some(output) =
-                #krate::__private::core::option::Option::None::<#ty>
+            if let #krate::__private::Some(output) = #krate::__private::None::<#ty>
             {
                 return output;
             }

@@ -253,7 +253,7 @@ fn time(limits: &Limits, input: ParseStream<'_>) -> Result<Time> {
 fn duration(time: &Time, private: &TokenStream) -> TokenStream {
     match time {
         Time::Millis(millis, span) => {
-            quote_spanned!(*span=> #private::core::time::Duration::from_millis(#millis))
+            quote_spanned!(*span=> #private::Duration::from_millis(#millis))
         }
         Time::Expr(expr) => expr.to_token_stream(),
     }

@@ -4,6 +4,10 @@
 mod hold;
 
 pub use core;
+pub use core::{
+    option::Option::{self, None, Some},
+    time::Duration,
+};
 pub use std;
 
 pub use tairlock::{
@@ -76,7 +80,7 @@ pub struct Again(tairlock::proto::Again);
 
 /// For a body that may run `attempts` times within `within`.
 #[must_use]
-pub fn again(attempts: u32, within: std::time::Duration) -> Again {
+pub fn again(attempts: u32, within: Duration) -> Again {
     let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
     Again(tairlock::proto::Again::new(attempts, within, seed, tairlock::time::now()))
 }
