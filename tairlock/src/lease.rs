@@ -252,7 +252,9 @@ impl Lease {
             let (turn, watcher) = (this.turn.take(), this.watcher.take());
             drop(this);
             drop(turn);
-            watcher.map(Waker::wake);
+            if let Some(watcher) = watcher {
+                watcher.wake();
+            }
             self.0.over.notify(usize::MAX);
         }
     }

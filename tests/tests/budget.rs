@@ -62,7 +62,6 @@ fn m30_a_future_is_the_plain_one_its_arguments_and_a_little() {
             plain_large + 2 * (arguments + FUTURE),
         ),
     ] {
-        println!("{what}: {size} of {budget} bytes");
         assert!(size <= budget, "{what}: {size} bytes, {budget} are the most");
     }
 }
@@ -121,12 +120,10 @@ fn one_allocation_more_than_by_hand() {
     let attribute =
         allocations(|| run(&mut || runtime.block_on(asynchronous::attribute(&client, 7))));
     let by_hand = allocations(|| run(&mut || runtime.block_on(asynchronous::by_hand(&client, 7))));
-    println!("async: {attribute} allocations, {by_hand} by hand");
     assert!(by_hand > 0 && attribute <= by_hand + 1, "{attribute}, {by_hand} by hand");
 
     let client = tairlock_sync::Client::in_memory();
     let attribute = allocations(|| run(&mut || blocking::attribute(&client, 7)));
     let by_hand = allocations(|| run(&mut || blocking::by_hand(&client, 7)));
-    println!("blocking: {attribute} allocations, {by_hand} by hand");
     assert!(by_hand > 0 && attribute <= by_hand + 1, "{attribute}, {by_hand} by hand");
 }
