@@ -15,7 +15,7 @@ pub struct Answers<T, O> {
     cuts: bool,
 }
 
-/// The error, in the function's own words. The one place that asks for [`Outcome`], so that a type that
+/// The error, in the function's own words. The one place that asks for `Outcome`, so that a type that
 /// is none is told of once.
 #[must_use]
 pub fn outcome<T: Outcome>() -> Answers<T, fn(Error) -> T> {
