@@ -75,10 +75,10 @@ async fn all_or_none_within_one_wait() {
     body().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o56_redisson_4050_opposite_orders_never_wait_for_each_other() {
     static INSIDE: AtomicU32 = AtomicU32::new(0);
-    #[distributed_lock(keys = ["o56:{from}", "o56:{to}"], wait = 30, using = client)]
+    #[distributed_lock(keys = ["o56:{from}", "o56:{to}"], wait = 10, using = client)]
     async fn transfer(client: &Client, from: u8, to: u8) -> Answer {
         assert_eq!(INSIDE.fetch_add(1, Ordering::SeqCst), 0);
         tokio::task::yield_now().await;
@@ -86,10 +86,16 @@ async fn o56_redisson_4050_opposite_orders_never_wait_for_each_other() {
         Ok(())
     }
     let client = Client::in_memory();
-    for _ in 0..1000 {
-        let (there, back) = tokio::join!(transfer(&client, 1, 2), transfer(&client, 2, 1));
-        there.unwrap();
-        back.unwrap();
+    let tasks = [(1, 2), (2, 1)].map(|(from, to)| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            for _ in 0..1000 {
+                transfer(&client, from, to).await.unwrap();
+            }
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
     }
 }
 
@@ -98,7 +104,7 @@ fn o56_redisson_4050_opposite_orders_in_blocking_code() {
     let client = tairlock_sync::Client::in_memory();
     std::thread::scope(|scope| {
         for keys in [["o56:a", "o56:b"], ["o56:b", "o56:a"]] {
-            let all = client.lock_all(keys).wait(Duration::from_secs(30));
+            let all = client.lock_all(keys).wait(Duration::from_secs(10));
             scope.spawn(move || {
                 for _ in 0..1000 {
                     let guards = all.acquire().unwrap();
