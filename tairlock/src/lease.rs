@@ -151,8 +151,9 @@ impl Lease {
         }
     }
 
-    /// [`Lease::poll_lost`] for the one who holds the lock: without a listener, which is an allocation.
-    pub(crate) fn watch(&self, cx: &Context<'_>) -> Poll<LossReason> {
+    /// [`Lease::lost`] for the one driver that holds the lock: without a listener, which is an allocation.
+    #[doc(hidden)]
+    pub fn watch(&self, cx: &Context<'_>) -> Poll<LossReason> {
         if let LeaseState::Lost(reason) = self.state() {
             return Poll::Ready(reason);
         }
