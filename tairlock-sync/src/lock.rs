@@ -6,6 +6,7 @@ use event_listener::{Event, EventListener};
 use tairlock::{
     Error, Fault, FaultKind, Key, Operation, Token, Ttl,
     bell::Turn,
+    core_private::seek,
     options::Request,
     proto::{Acquire, Op, Undo, Verdict},
     time,
@@ -49,7 +50,8 @@ impl Lock {
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
-    /// [`Error::Closed`] after [`Client::close`].
+    /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
+    /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
     pub fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
         Self::take(client, request)
@@ -58,13 +60,13 @@ impl Lock {
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
     ///
     /// # Errors
-    /// As [`Lock::acquire`], but never [`Error::Busy`] or [`Error::TimedOut`].
+    /// As [`Lock::acquire`], but never [`Error::Busy`], [`Error::TimedOut`] or [`Error::WouldDeadlock`].
     pub fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
         match Self::take(client, &request) {
             Ok(guard) => Ok(Some(guard)),
-            Err(Error::Busy { .. }) => Ok(None),
+            Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -88,6 +90,9 @@ impl Lock {
     }
 
     fn take(client: &Client, request: &Request) -> Result<LockGuard, Error> {
+        if let Some(held) = seek(client.id(), request)? {
+            return Ok(LockGuard::lent(client.clone(), held));
+        }
         let inner = client.inner();
         let mut attempt = Attempt::begin(inner, request);
         let bell = attempt.listen();

@@ -9,8 +9,9 @@ use std::{
 };
 
 use crate::{
-    ClientBuilder, Error, Key, Label, Lock, Operation,
+    ClientBuilder, Error, Key, Label, Lock, LockAll, Operation,
     bell::Queue,
+    core_private::Several,
     keep::Keep,
     node::{Node, Role},
     options::{Limits, Request},
@@ -66,6 +67,14 @@ impl Client {
         Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(Request::new))
     }
 
+    /// Several locks together, all or none: taken in the order of their keys' bytes, whoever asks, so that
+    /// two callers never wait for each other. A key that comes twice counts once; no key at all is
+    /// refused.
+    pub fn lock_all<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> LockAll {
+        let keys = keys.into_iter().map(|key| self.key(key.as_ref()));
+        LockAll::new(Ok(self.clone()), Several::new(keys))
+    }
+
     /// Grants nothing any more, ends every renewal, and releases every lock that is held.
     ///
     /// Waits for the releases for at most two response deadlines, and says whether all were answered;
@@ -107,6 +116,11 @@ impl Client {
     /// `key` behind the client's prefix.
     pub(crate) fn key(&self, key: &[u8]) -> Result<Key, Error> {
         Key::with_prefix(&self.0.prefix, key).map_err(Error::from)
+    }
+
+    /// A number that no other client has while this one lives.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     pub(crate) fn inner(&self) -> &Inner {

@@ -11,6 +11,7 @@ use crate::{
     Client, Error, Fault, Key, LockGuard, Operation, Token, Ttl,
     bell::Turn,
     client::Inner,
+    core_private::seek,
     drive::{self, Port},
     node::{Role, SharedLine, ask},
     options::Request,
@@ -51,7 +52,8 @@ impl Lock {
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
-    /// [`Error::Closed`] after [`Client::close`].
+    /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
+    /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
     ///
     /// # Cancel safety
     /// The future can be dropped at any await: what it may have left on the server is released in the
@@ -64,7 +66,7 @@ impl Lock {
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
     ///
     /// # Errors
-    /// As [`Lock::acquire`], but never [`Error::Busy`] or [`Error::TimedOut`].
+    /// As [`Lock::acquire`], but never [`Error::Busy`], [`Error::TimedOut`] or [`Error::WouldDeadlock`].
     ///
     /// # Cancel safety
     /// As [`Lock::acquire`].
@@ -73,7 +75,7 @@ impl Lock {
         let request = Request { wait: Duration::ZERO, ..request.clone() };
         match self.take(client, request).await {
             Ok(guard) => Ok(Some(guard)),
-            Err(Error::Busy { .. }) => Ok(None),
+            Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -97,6 +99,9 @@ impl Lock {
     }
 
     async fn take(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
+        if let Some(held) = seek(client.id(), &request)? {
+            return Ok(LockGuard::lent(client.clone(), held));
+        }
         let inner = client.inner();
         let failed = |fault| {
             let key = Some(request.key.clone());
