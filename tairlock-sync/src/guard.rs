@@ -101,7 +101,9 @@ impl LockGuard {
     }
 
     fn begin(&self) {
-        self.client.inner().keep.with(|keeper| keeper.begin_release(&self.lease, self.tenancy));
+        let inner = self.client.inner();
+        inner.keep.with(|keeper| keeper.begin_release(&self.lease, self.tenancy));
+        inner.crowds.released(self.lease.key(), time::now());
     }
 
     fn end(&mut self, reply: Result<Verdict, Fault>) -> Result<Release, Fault> {

@@ -56,6 +56,7 @@ mod default;
 mod drive;
 mod guard;
 mod keep;
+mod listen;
 mod lock;
 mod node;
 mod versioned;
@@ -70,7 +71,7 @@ mod tests;
 #[doc(inline)]
 pub use tairlock::{
     Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, IsConflict, Key, Label, Lease,
-    LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
+    LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;

@@ -86,6 +86,8 @@ impl LockGuard {
         let mut guard = self;
         let keep = std::sync::Arc::clone(&guard.client.inner().keep);
         keep.with(|keeper| keeper.begin_release(&guard.lease, guard.tenancy));
+        let crowds = &guard.client.inner().crowds;
+        crowds.released(guard.lease.key(), time::now());
         let reply = guard.send_release().await;
         // From here on there is no await: what follows is not cut off.
         guard.over = true;
@@ -112,6 +114,7 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         if !self.over {
             let (lease, tenancy) = (&self.lease, self.tenancy);
+            self.client.inner().crowds.released(lease.key(), time::now());
             let see = |keeper: &mut crate::proto::Keeper<_>| {
                 keeper.see_release_through(lease, tenancy, time::now());
             };

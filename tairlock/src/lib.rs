@@ -109,6 +109,7 @@ pub use conflict::IsConflict;
 pub use error::{ConfigError, Error, Operation};
 pub use fault::{Fault, FaultKind};
 pub use key::Key;
+pub use options::Wake;
 pub use lease::{Lease, LeaseState, LossReason};
 pub use release::Release;
 pub use token::{Label, Token};
@@ -132,6 +133,8 @@ mod drive;
 mod guard;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod keep;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod listen;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod lock;
 #[cfg(any(feature = "tokio", feature = "smol"))]

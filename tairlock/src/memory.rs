@@ -2,10 +2,7 @@
 //!
 //! It backs the in-memory client, and it is the specification that every dialect is compared with.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 use crate::{
     Fault, Key, Token,
@@ -15,7 +12,12 @@ use crate::{
     value::Stored,
 };
 
+mod shared;
+mod tracking;
 mod values;
+
+pub use shared::{Ear, SharedStore};
+use tracking::Tracking;
 
 /// After how many operations expired keys are swept out, so that names used once cost nothing.
 const SWEEP_EVERY: u64 = 4096;
@@ -28,6 +30,7 @@ pub struct Store {
     /// The highest version that a value was given.
     newest: u64,
     condition: Condition,
+    tracking: Tracking,
 }
 
 /// What a server takes at the moment.
@@ -69,6 +72,14 @@ impl Store {
     /// [`FaultKind::WrongType`], where something that is no lock stands under a key; and what the
     /// store's [`Condition`] refuses.
     pub fn apply(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
+        let verdict = self.done(op, now);
+        if let Ok(verdict) = &verdict {
+            self.tracking.changed_by(op, verdict);
+        }
+        verdict
+    }
+
+    fn done(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
         self.applied += 1;
         if self.applied.is_multiple_of(SWEEP_EVERY) {
             self.keys.retain(|_, entry| now < entry.expires);
@@ -100,6 +111,11 @@ impl Store {
                 Some(_) => Verdict::Taken,
                 None => Verdict::Gone,
             }),
+            Op::Remaining { key } => Ok(match self.expires(key, now) {
+                None => Verdict::Gone,
+                Some(Timestamp::NEVER) => Verdict::Remaining(None),
+                Some(expires) => Verdict::Remaining(Some(expires.since(now))),
+            }),
             Op::Value(op) => self.apply_value(op, now),
         }
     }
@@ -107,21 +123,25 @@ impl Store {
     /// Puts a string under `key` that never expires, as another program might: to a lock it is
     /// somebody's token.
     pub fn put(&mut self, key: Key, text: Token) {
+        self.tracking.changed(&key);
         self.keys.insert(key, Entry { value: Value::Token(text), expires: Timestamp::NEVER });
     }
 
     /// Puts something under `key` that is no lock and never expires, as another program might.
     pub fn put_foreign(&mut self, key: Key) {
+        self.tracking.changed(&key);
         self.keys.insert(key, Entry { value: Value::Foreign, expires: Timestamp::NEVER });
     }
 
     /// Deletes `key`, as another program might; says whether it was there.
     pub fn delete(&mut self, key: &Key, now: Timestamp) -> bool {
+        self.tracking.changed(key);
         self.keys.remove(key).is_some_and(|entry| now < entry.expires)
     }
 
     /// Lets `key` expire at `at` if it is there, as another program might; says whether it was.
     pub fn expire(&mut self, key: &Key, at: Timestamp, now: Timestamp) -> bool {
+        self.tracking.changed(key);
         let entry = self.keys.get_mut(key).filter(|entry| now < entry.expires);
         entry.map(|entry| entry.expires = at).is_some()
     }
@@ -190,24 +210,5 @@ impl Store {
             Some(_) => Verdict::Taken,
             None => Verdict::Gone,
         })
-    }
-}
-
-/// A store that several threads and clients share.
-#[derive(Debug, Default)]
-pub struct SharedStore(Mutex<Store>);
-
-impl SharedStore {
-    /// As [`Store::apply`], at this moment.
-    ///
-    /// # Errors
-    /// As [`Store::apply`].
-    pub fn apply(&self, op: &Op) -> Result<Verdict, Fault> {
-        self.with(|store| store.apply(op, crate::time::now()))
-    }
-
-    /// Looks at the store, or changes it.
-    pub fn with<T>(&self, look: impl FnOnce(&mut Store) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -55,6 +55,10 @@ impl<'a> Exchange<'a> {
                 let talks = renewals.iter().map(|r| talk(Question::Renew, &r.key, &r.token, r.ttl));
                 (talks.collect(), true)
             }
+            Op::Remaining { key } => {
+                let nobody = Token::from_bytes("");
+                (vec![talk(Question::Remaining, key, &nobody, Ttl::DEFAULT)], false)
+            }
             Op::Value(ValueOp { key, action }) => {
                 let nobody = Token::from_bytes("");
                 let mut talk = talk(Question::Value, key, &nobody, Ttl::DEFAULT);

@@ -10,6 +10,7 @@ mod exstring;
 mod hash;
 mod ifeq;
 mod program;
+mod remaining;
 mod script;
 mod tair;
 mod wire;
@@ -21,6 +22,7 @@ use std::{
 
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
+pub use remaining::{INVALIDATE, name, track, tracks};
 pub use wire::{Arg, Batch, Command, Reply};
 
 use crate::{Fault, Key, Token, Ttl, fault::FaultKind, proto::Verdict, value::Action};
@@ -31,6 +33,8 @@ pub static ACQUIRE: &[&dyn Way] = &[&acquire::SetNxGet, &acquire::SetNx];
 pub static RENEW: &[&dyn Way] = &[&ifeq::SetIfEq, &tair::Cas, &script::RENEW];
 /// The ways to give a lock back.
 pub static RELEASE: &[&dyn Way] = &[&ifeq::DelIfEq, &ifeq::DelEx, &tair::Cad, &script::RELEASE];
+/// The ways to ask how long a lock is held.
+pub static REMAINING: &[&dyn Way] = &[&remaining::Pttl];
 /// The ways to keep versioned values. One way is one form of them, which all questions about values
 /// share, so that nothing is written in one form and looked for in another.
 pub static VALUE: &[&dyn Way] =
@@ -131,6 +135,7 @@ pub struct Speech {
     acquire: AtomicUsize,
     renew: AtomicUsize,
     release: AtomicUsize,
+    remaining: AtomicUsize,
     value: AtomicUsize,
 }
 
@@ -143,13 +148,16 @@ pub enum Question {
     Renew,
     /// See [`RELEASE`].
     Release,
+    /// See [`REMAINING`].
+    Remaining,
     /// See [`VALUE`].
     Value,
 }
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 4] = [Self::Acquire, Self::Renew, Self::Release, Self::Value];
+    pub const ALL: [Self; 5] =
+        [Self::Acquire, Self::Renew, Self::Release, Self::Remaining, Self::Value];
 
     /// The ways to ask it, best first.
     #[must_use]
@@ -158,6 +166,7 @@ impl Question {
             Self::Acquire => ACQUIRE,
             Self::Renew => RENEW,
             Self::Release => RELEASE,
+            Self::Remaining => REMAINING,
             Self::Value => VALUE,
         }
     }
@@ -195,6 +204,7 @@ impl Speech {
             Question::Acquire => &self.acquire,
             Question::Renew => &self.renew,
             Question::Release => &self.release,
+            Question::Remaining => &self.remaining,
             Question::Value => &self.value,
         }
     }
