@@ -60,10 +60,13 @@ impl Queue {
 
     /// Rings for the first in every line: nobody was told what changed, or what will.
     pub fn ring_all(&self) {
-        for line in self.lock().values() {
-            if let Some(first) = line.values().next() {
-                first.ring();
-            }
+        let lines = self.lock();
+        let mut first: Vec<_> =
+            lines.iter().filter_map(|(key, line)| Some((key, line.values().next()?))).collect();
+        // In the same order every time, so that a run replays.
+        first.sort_unstable_by_key(|(key, _)| key.as_bytes());
+        for (_, place) in first {
+            place.ring();
         }
     }
 

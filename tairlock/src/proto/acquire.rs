@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Crowd, Crowds, Event, Machine, Op, Route, SendId, Step, Verdict, response_deadline,
+    Crowd, Crowds, Event, Machine, Op, Route, SendId, Step, Verdict, crowd::First,
+    response_deadline,
     waiting::{Waiting, Want},
 };
 use crate::{
@@ -35,6 +36,8 @@ pub struct Acquire {
 
 #[derive(Debug)]
 enum State {
+    /// Nothing is decided yet.
+    New,
     /// Somebody in this process is in front.
     InLine,
     /// To be asked at this moment.
@@ -120,7 +123,7 @@ impl Acquire {
             crowds: Arc::default(),
             crowd: Crowd::default(),
             next_id: 0,
-            state: State::Idle(now),
+            state: State::New,
             unsure_since: None,
             last: Last::Nothing,
             retried_at_once: false,
@@ -132,24 +135,26 @@ impl Acquire {
     #[must_use]
     pub fn among(mut self, crowds: Arc<Crowds>) -> Self {
         self.crowds = crowds;
-        let began = self.began;
-        self.come(began);
         self
     }
 
     /// Nobody in this process is in front any more.
     fn come(&mut self, now: Timestamp) {
         self.crowd = self.crowds.about(&self.key);
-        let first = match self.deadline {
-            Some(deadline) => self.crowd.begin(self.waiting.random(), now).min(deadline),
-            None => now,
+        let first = if self.deadline.is_some() { self.crowd.begin(self.waiting.random(), now) } else { First::Now };
+        self.state = match first {
+            First::Now => State::Idle(now),
+            First::Pause(until) => State::Idle(until.min(self.deadline.unwrap_or(now))),
+            First::GiveWay(until) => {
+                self.waiting.give_way(until);
+                State::Waiting
+            }
         };
-        self.state = State::Idle(first);
     }
 
     /// Somebody in this process is in front: nothing is asked before [`Event::Rung`].
     pub fn stand_in_line(&mut self) {
-        if let State::Idle(_) = self.state {
+        if let State::New = self.state {
             self.state = State::InLine;
         }
     }
@@ -245,6 +250,10 @@ impl Machine for Acquire {
 
     fn poll(&mut self, now: Timestamp) -> Step<Acquired, Route> {
         match &mut self.state {
+            State::New => {
+                self.come(now);
+                self.poll(now)
+            }
             State::InLine => match self.deadline {
                 Some(deadline) if now < deadline => Step::Wait(deadline),
                 _ => {
@@ -295,7 +304,7 @@ impl Machine for Acquire {
     fn handle(&mut self, event: Event, now: Timestamp) {
         match (event, &self.state) {
             (Event::Rung | Event::Changed, State::InLine) => self.come(now),
-            (Event::Changed, State::Waiting) => self.waiting.changed(now, &self.crowd),
+            (Event::Changed, State::Waiting) => self.waiting.changed(now, &mut self.crowd),
             (Event::Reply(id, reply), State::Waiting) => {
                 self.waiting.heard(id, reply, now, &mut self.crowd);
             }

@@ -10,23 +10,25 @@ use super::backoff::SplitMix64;
 use crate::{Key, time::Timestamp};
 
 /// How long a contender is remembered after it was met.
-const MEMORY: Duration = Duration::from_secs(1);
+const MEMORY: Duration = Duration::from_millis(300);
 /// After its own release a client leaves the lock alone for this long and three round trips: what a
 /// waiter needs to hear of it, look, and ask.
-const GRACE: Duration = Duration::from_millis(1);
+const GRACE: Duration = Duration::from_millis(2);
 const LONGEST_GRACE: Duration = Duration::from_millis(20);
 /// A holder cannot see who waits: a lock that is taken again and again is left alone once in so long.
 const STREAK: Duration = Duration::from_millis(16);
-/// The mean slot after a first race that was lost, and the longest.
+/// The mean slot tends to this after a first race that was lost, and to this at most.
 const FIRST_SLOT: Duration = Duration::from_micros(500);
-const LONGEST_SLOT: Duration = Duration::from_millis(32);
+const LONGEST_SLOT: Duration = Duration::from_millis(48);
 /// With each race won, one more in so long is run: added to the rate, while a loss divides it by 1.5, so that
 /// all who compete come to the same rate.
-const RATE_STEP: Duration = Duration::from_millis(8);
+const RATE_STEP: Duration = Duration::from_millis(16);
 /// A mean slot halves in so long without races.
-const HALF_LIFE: Duration = Duration::from_millis(50);
-/// Slots below this are none.
-const NO_SLOT: Duration = Duration::from_micros(100);
+const HALF_LIFE: Duration = Duration::from_millis(100);
+/// Mean slots below this are none: timers are no finer, and two clients need none.
+const NO_SLOT: Duration = Duration::from_millis(1);
+/// Above this, there are so many that the next is somebody else.
+const MANY: Duration = Duration::from_millis(4);
 /// Keys that are remembered at most, and for how long at least.
 const MOST: usize = 1024;
 
@@ -103,19 +105,36 @@ pub struct Crowd {
 
 impl Crowd {
     /// When to ask first: now, unless others are to go first after a release of our own.
-    pub(super) fn begin(&mut self, random: &mut SplitMix64, now: Timestamp) -> Timestamp {
-        let Some(released) = self.released else { return now };
+    pub(super) fn begin(&mut self, random: &mut SplitMix64, now: Timestamp) -> First {
+        let Some(released) = self.released else { return First::Now };
         let grace = (GRACE + self.round_trip * 3).min(LONGEST_GRACE);
         let met = self.met.is_some_and(|met| now.since(met) < MEMORY);
         let streak = now.since(*self.streak.get_or_insert(now)) >= STREAK;
         if released + grace <= now {
             self.streak = Some(now);
-            now
-        } else if met || streak {
+            First::Now
+        } else if met {
             self.streak = Some(now);
-            released + grace + self.slot(random, now)
+            // Behind nearly all whose slots are as long as ours.
+            let mean = self.mean(now);
+            let first = released + grace + mean;
+            if mean < MANY {
+                First::GiveWay(first + mean * 3)
+            } else {
+                First::Pause(first + self.slot(random, now))
+            }
+        } else if streak {
+            self.streak = Some(now);
+            First::Pause(released + grace / 2)
         } else {
-            now
+            First::Now
+        }
+    }
+
+    /// Nobody has gone first although there are others: their slots are longer than ours.
+    pub(super) fn overtook(&mut self, now: Timestamp) {
+        if self.tendency(now) < MANY {
+            self.lost(now);
         }
     }
 
@@ -126,15 +145,17 @@ impl Crowd {
 
     /// Somebody else was faster after a release.
     pub(super) fn lost(&mut self, now: Timestamp) {
-        let mean = self.mean(now);
+        let mean = self.tendency(now);
         self.slot = ((mean + mean / 2).clamp(FIRST_SLOT, LONGEST_SLOT), now);
     }
 
     /// Nobody was faster after a release.
     pub(super) fn won(&mut self, now: Timestamp) {
-        let mean = self.mean(now).as_micros();
+        let mean = self.tendency(now).as_micros();
         let step = RATE_STEP.as_micros();
         let mean = u64::try_from(mean * step / (mean + step)).unwrap_or_default();
+        // Two alone come to none at all.
+        let mean = if mean < 2_000 { mean - mean / 16 } else { mean };
         self.slot = (Duration::from_micros(mean), now);
     }
 
@@ -161,11 +182,26 @@ impl Crowd {
     }
 
     fn mean(&self, now: Timestamp) -> Duration {
-        let (mean, then) = self.slot;
-        let halvings = now.since(then).as_nanos() / HALF_LIFE.as_nanos();
-        let mean = mean / 2_u32.saturating_pow(u32::try_from(halvings).unwrap_or(31).min(31));
+        let mean = self.tendency(now);
         if mean < NO_SLOT { Duration::ZERO } else { mean }
     }
+
+    fn tendency(&self, now: Timestamp) -> Duration {
+        let (mean, then) = self.slot;
+        let halvings = now.since(then).as_nanos() / HALF_LIFE.as_nanos();
+        mean / 2_u32.saturating_pow(u32::try_from(halvings).unwrap_or(31).min(31))
+    }
+}
+
+/// How an acquire begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// It asks.
+    Now,
+    /// It asks then: somebody may be there whom nobody has noticed.
+    Pause(Timestamp),
+    /// It asks then, unless somebody else has taken it before.
+    GiveWay(Timestamp),
 }
 
 #[cfg(test)]
@@ -180,13 +216,13 @@ mod tests {
     fn others_go_first_only_where_there_are_others() {
         let (mut random, start) = (SplitMix64(1), Timestamp::from_nanos(1 << 40));
         let mut alone = Crowd { released: Some(start), ..Crowd::default() };
-        assert_eq!(alone.begin(&mut random, start), start);
+        assert_eq!(alone.begin(&mut random, start), First::Now);
         let mut met = Crowd { met: Some(start), ..alone };
-        assert!(met.begin(&mut random, start) >= start + GRACE);
-        assert_eq!(met.begin(&mut random, start + ms(50)), start + ms(50), "they have gone");
+        assert_eq!(met.begin(&mut random, start), First::GiveWay(start + GRACE));
+        assert_eq!(met.begin(&mut random, start + ms(50)), First::Now, "they have gone");
         let later = start + MEMORY;
         let mut forgotten = Crowd { released: Some(later), streak: None, ..met };
-        assert_eq!(forgotten.begin(&mut random, later), later);
+        assert_eq!(forgotten.begin(&mut random, later), First::Now);
     }
 
     #[test]
@@ -195,7 +231,7 @@ mod tests {
         let (mut crowd, mut waits) = (Crowd::default(), 0);
         for tick in 0..100 {
             let now = start + ms(tick);
-            waits += u32::from(crowd.begin(&mut random, now) > now);
+            waits += u32::from(crowd.begin(&mut random, now) != First::Now);
             crowd.released = Some(now + ms(1));
         }
         assert!((3..=7).contains(&waits), "{waits}");
@@ -210,8 +246,8 @@ mod tests {
         }
         assert_eq!(crowd.mean(start), LONGEST_SLOT);
         crowd.won(start);
-        assert!(crowd.mean(start) < ms(8));
-        assert!(!crowd.is_dense(start + ms(500)));
+        assert!(crowd.mean(start) < LONGEST_SLOT / 2);
+        assert!(!crowd.is_dense(start + ms(3_000)));
     }
 
     #[test]

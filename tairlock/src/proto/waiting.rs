@@ -25,13 +25,26 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 enum State {
     /// The listener is to be asked how long the holder has left, which makes it listen.
-    Inquire { hot: bool },
-    Inquiring { id: SendId, hot: bool, changed: bool },
+    Inquire(Why),
+    Inquiring { id: SendId, why: Why, changed: bool },
     Listening { since: Timestamp, until: Timestamp, expires: bool },
     /// It may be free; some who know that go first.
     Slot { until: Timestamp },
+    /// It is free, and others are to go first.
+    GivingWay { until: Timestamp },
     /// Nobody listens for us.
     Pausing { until: Timestamp },
+}
+
+/// Why the listener is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// It was busy, or nothing was heard for long.
+    Busy,
+    /// It has changed again very soon.
+    Hot,
+    /// To see whether others go first, who have until then.
+    GiveWay(Timestamp),
 }
 
 /// What a waiter wants next.
@@ -44,7 +57,7 @@ pub(super) enum Want {
 
 impl Waiting {
     pub(super) fn new(seed: u64) -> Self {
-        let state = State::Inquire { hot: false };
+        let state = State::Inquire(Why::Busy);
         Self { random: SplitMix64(!seed).fork(), polls: Backoff::polling(seed), push: true, state }
     }
 
@@ -64,16 +77,23 @@ impl Waiting {
         }
         crowd.met(now);
         self.state = if self.push {
-            State::Inquire { hot: false }
+            State::Inquire(Why::Busy)
         } else {
             State::Pausing { until: now + self.pause() }
         };
     }
 
+    /// It may be free, and others go first until then.
+    pub(super) const fn give_way(&mut self, until: Timestamp) {
+        self.state = State::Inquire(Why::GiveWay(until));
+    }
+
     /// It is ours.
     pub(super) fn end(&self, now: Timestamp, crowd: &mut Crowd) {
-        if self.was_hunting() {
-            crowd.won(now);
+        match self.state {
+            State::Slot { .. } => crowd.won(now),
+            State::GivingWay { .. } => crowd.overtook(now),
+            _ => {}
         }
     }
 
@@ -84,36 +104,44 @@ impl Waiting {
 
     pub(super) fn poll(&mut self, now: Timestamp) -> Want {
         match self.state {
-            State::Inquire { .. } => Want::Inquire,
+            State::Inquire(_) => Want::Inquire,
             State::Inquiring { .. } => Want::Wait(Timestamp::NEVER),
-            State::Slot { until } | State::Pausing { until } => Self::ask_at(until, now),
+            State::Slot { until } | State::GivingWay { until } | State::Pausing { until } => {
+                Self::ask_at(until, now)
+            }
             State::Listening { until, expires: true, .. } => Self::ask_at(until, now),
             State::Listening { until, .. } if now < until => Want::Wait(until),
             State::Listening { .. } => {
-                self.state = State::Inquire { hot: false };
+                self.state = State::Inquire(Why::Busy);
                 Want::Inquire
             }
         }
     }
 
     pub(super) fn inquiring(&mut self, id: SendId) {
-        if let State::Inquire { hot } = self.state {
-            self.state = State::Inquiring { id, hot, changed: false };
+        if let State::Inquire(why) = self.state {
+            self.state = State::Inquiring { id, why, changed: false };
         }
     }
 
     /// The key has changed, or may have: nothing that was listened for is certain any more.
-    pub(super) fn changed(&mut self, now: Timestamp, crowd: &Crowd) {
+    pub(super) fn changed(&mut self, now: Timestamp, crowd: &mut Crowd) {
+        if let State::GivingWay { .. } = self.state {
+            crowd.met(now);
+        }
         match &mut self.state {
             State::Inquiring { changed, .. } => *changed = true,
-            State::Listening { .. } if crowd.is_dense(now) => {
+            State::Listening { .. } | State::GivingWay { .. } if crowd.is_dense(now) => {
                 self.state = State::Slot { until: now + crowd.slot(&mut self.random, now) };
             }
-            &mut State::Listening { since, .. } => {
-                self.state = State::Inquire { hot: now.since(since) < HOT };
+            &mut State::Listening { since, .. } if now.since(since) < HOT => {
+                self.state = State::Inquire(Why::Hot);
             }
-            State::Pausing { .. } if self.push => self.state = State::Inquire { hot: false },
-            State::Inquire { .. } | State::Slot { .. } | State::Pausing { .. } => {}
+            State::Listening { .. } | State::GivingWay { .. } => {
+                self.state = State::Inquire(Why::Busy);
+            }
+            State::Pausing { .. } if self.push => self.state = State::Inquire(Why::Busy),
+            State::Inquire(_) | State::Slot { .. } | State::Pausing { .. } => {}
         }
     }
 
@@ -125,30 +153,37 @@ impl Waiting {
         now: Timestamp,
         crowd: &mut Crowd,
     ) {
-        let State::Inquiring { id: asked, hot, changed } = self.state else { return };
+        let State::Inquiring { id: asked, why, changed } = self.state else { return };
         if id != asked {
             return;
         }
-        self.state = match reply {
-            Ok(Verdict::Gone) => State::Slot { until: now + crowd.slot(&mut self.random, now) },
-            Ok(Verdict::Remaining(left)) => {
-                if hot {
+        self.state = match (reply, why) {
+            (Ok(Verdict::Gone), Why::GiveWay(until)) if !changed => State::GivingWay { until },
+            (Ok(Verdict::Gone), _) => State::Slot { until: now + crowd.slot(&mut self.random, now) },
+            (Ok(Verdict::Remaining(left)), _) => {
+                crowd.met(now);
+                if why == Why::Hot {
                     crowd.lost(now);
                 }
                 let end = left.map(|left| left + EXPIRED_AFTER);
                 let expires = end.is_some_and(|end| end <= LONGEST);
                 let until = now + end.unwrap_or(LONGEST).min(LONGEST);
                 if changed {
-                    State::Inquire { hot: false }
+                    State::Inquire(Why::Busy)
                 } else {
                     State::Listening { since: now, until, expires }
                 }
             }
-            Ok(_) => State::Pausing { until: now + self.pause() },
-            Err(fault) => {
+            (reply, why) => {
                 let never = [FaultKind::Unsupported, FaultKind::Permission, FaultKind::Config];
-                self.push &= !never.contains(&fault.kind());
-                State::Pausing { until: now + self.pause() }
+                if reply.is_err_and(|fault| never.contains(&fault.kind())) {
+                    self.push = false;
+                }
+                let until = match why {
+                    Why::GiveWay(until) => until,
+                    Why::Busy | Why::Hot => now + self.pause(),
+                };
+                State::Pausing { until }
             }
         };
     }

@@ -26,6 +26,7 @@ impl World {
         if self.breakage != Some(Breakage::RenewsAfterRelease) {
             self.keep(at, |keeper| keeper.begin_release(lease, *tenancy));
         }
+        self.clients[at].crowds.released(lease.key(), self.clients[at].now(self.now));
         self.referee.ends(lease.token(), "its release was begun");
         let op = Op::Release { key: lease.key().clone(), token: lease.token().clone() };
         self.clients[at].tasks[task].state = State::Releasing(Box::new(guard));
@@ -69,6 +70,7 @@ impl World {
         }
         let Some(Guard { lease, tenancy }) = self.take_guard(at, task) else { return };
         let now = self.clients[at].clock.at(self.now);
+        self.clients[at].crowds.released(lease.key(), now);
         self.keep(at, |keeper| keeper.see_release_through(&lease, tenancy, now));
         self.referee.ends(lease.token(), "its guard was dropped");
         self.referee.fate(lease.token()).guarded = false;

@@ -11,6 +11,7 @@ mod clock;
 mod guards;
 mod host;
 mod laws;
+mod listening;
 mod profile;
 mod random;
 mod referee;

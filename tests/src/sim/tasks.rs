@@ -1,12 +1,12 @@
 //! The tasks of a run: what the async and the blocking driver do around an acquire, a body, a release.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use tairlock::{
     Fault, LeaseState, LossReason, Release, Ttl,
     options::Request,
     proto::{
-        Acquire, Acquired, Event, Grant, Machine, Op, SendId, Step, Undo, Verdict,
+        Acquire, Acquired, Event, Grant, Machine, Op, Route, SendId, Step, Undo, Verdict,
         response_deadline,
     },
     time::Timestamp,
@@ -73,7 +73,8 @@ impl World {
             .and_then(|request| request.renew(renew))
             .expect("within limits");
         let token = self.referee.token(at, key, request.ttl);
-        let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now);
+        let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now)
+            .among(Arc::clone(&client.crowds));
         let turn = (!wait.is_zero()).then(|| client.queue.enter(&request.key));
         let bell = Bell::of(turn.as_ref());
         if turn.as_ref().is_some_and(|turn| !turn.has_come()) {
@@ -105,7 +106,7 @@ impl World {
     }
 
     /// The driver's loop, until the machine waits or is done.
-    fn poll_attempt(&mut self, at: usize, task: usize) {
+    pub(super) fn poll_attempt(&mut self, at: usize, task: usize) {
         for round in 0.. {
             if round > HOT {
                 return self.referee.accuse("no hot loop", || format!("c{at} task {task}"));
@@ -117,6 +118,9 @@ impl World {
             let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
             match attempt.machine.poll(now) {
                 Step::Done(acquired) => return self.acquired(at, task, acquired),
+                Step::Send { id, route: Route::Listener, op, within } => {
+                    self.inquire(at, task, id, op, within);
+                }
                 Step::Send { id, op, within, .. } => {
                     let op = if breakage == Some(Breakage::FreshToken) {
                         self.with_fresh_token(at, task, op)
@@ -130,8 +134,10 @@ impl World {
                     if breakage != Some(Breakage::NoBell) && attempt.bell.rang(&waker) {
                         // Listening comes first: a ring after the question is not missed.
                         attempt.bell = Bell::of(attempt.turn.as_ref());
-                        if attempt.turn.as_ref().is_some_and(tairlock::bell::Turn::has_come) {
-                            attempt.machine.handle(Event::Rung, now);
+                        match attempt.turn.as_ref().and_then(tairlock::bell::Turn::told) {
+                            Some(Event::Changed) if breakage == Some(Breakage::NoPush) => {}
+                            Some(told) => attempt.machine.handle(told, now),
+                            None => {}
                         }
                         continue;
                     }
@@ -290,6 +296,7 @@ impl World {
     /// `Attempt::drop`, then its fields.
     fn drop_attempt(&mut self, at: usize, task: usize) {
         self.forget(Owner::Attempt(at, task));
+        self.forget(Owner::Listener(at, task));
         let client = &mut self.clients[at];
         let now = client.clock.at(self.now);
         let state = std::mem::replace(&mut client.tasks[task].state, State::Over);
