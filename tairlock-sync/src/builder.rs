@@ -2,7 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tairlock::{ConfigError, Error, Label, memory::SharedStore, options::{Limits, Wake}};
+use tairlock::{
+    ConfigError, Error, Label,
+    memory::SharedStore,
+    options::{Limits, Wake},
+};
 
 use crate::{
     Client,

@@ -151,9 +151,7 @@ impl Port<Route> for Attempt<'_> {
         match (route, &self.inner.listener) {
             (Route::Commands, _) => self.inner.commands.call(op, within),
             (Route::Listener, Some(listener)) => listener.ask(op, within),
-            (Route::Listener, None) => {
-                Err(Fault::new(FaultKind::Unsupported, "this client polls"))
-            }
+            (Route::Listener, None) => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
         }
     }
 

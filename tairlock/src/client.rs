@@ -98,8 +98,8 @@ impl Client {
     ) -> Self {
         let keep = Keep::new(Arc::clone(&node), limits.response);
         let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
-        let listener = (wake == Wake::Push)
-            .then(|| Listener::new(Arc::clone(&node), Arc::clone(&queue)));
+        let listener =
+            (wake == Wake::Push).then(|| Listener::new(Arc::clone(&node), Arc::clone(&queue)));
         let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
         let (seed, closed) = (AtomicU64::new(seed), AtomicBool::new(false));
         Self(Arc::new(Inner {

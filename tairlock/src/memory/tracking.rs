@@ -51,12 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::apply`].
-    pub fn apply_for(
-        &mut self,
-        listener: u64,
-        op: &Op,
-        now: Timestamp,
-    ) -> Result<Verdict, Fault> {
+    pub fn apply_for(&mut self, listener: u64, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
         if let Op::Remaining { key } = op {
             self.tracking.asked.entry(key.clone()).or_default().insert(listener);
         }

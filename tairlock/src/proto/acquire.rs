@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Crowd, Crowds, Event, Machine, Op, Route, SendId, Step, Verdict, crowd::First,
+    Crowd, Crowds, Event, Machine, Op, Route, SendId, Step, Verdict,
+    crowd::First,
     response_deadline,
     waiting::{Waiting, Want},
 };
@@ -141,7 +142,11 @@ impl Acquire {
     /// Nobody in this process is in front any more.
     fn come(&mut self, now: Timestamp) {
         self.crowd = self.crowds.about(&self.key);
-        let first = if self.deadline.is_some() { self.crowd.begin(self.waiting.random(), now) } else { First::Now };
+        let first = if self.deadline.is_some() {
+            self.crowd.begin(self.waiting.random(), now)
+        } else {
+            First::Now
+        };
         self.state = match first {
             First::Now => State::Idle(now),
             First::Pause(until) => State::Idle(until.min(self.deadline.unwrap_or(now))),

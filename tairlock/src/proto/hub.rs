@@ -151,7 +151,9 @@ mod tests {
         let Hearing::Open(second, _) = hub.ask(later) else { panic!("to be opened again") };
         assert!(!hub.opened(first, "late"));
         hub.failed(second, Fault::new(FaultKind::Permission, "no"), later);
-        assert!(matches!(hub.ask(later + LATEST), Hearing::No(fault) if fault.kind() == FaultKind::Permission));
+        assert!(
+            matches!(hub.ask(later + LATEST), Hearing::No(fault) if fault.kind() == FaultKind::Permission)
+        );
         let Hearing::Open(third, _) = hub.ask(later + REFUSED) else { panic!("tried again") };
         hub.close();
         assert!(!hub.opened(third, "b"));

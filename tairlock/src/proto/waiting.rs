@@ -26,14 +26,28 @@ pub(super) struct Waiting {
 enum State {
     /// The listener is to be asked how long the holder has left, which makes it listen.
     Inquire(Why),
-    Inquiring { id: SendId, why: Why, changed: bool },
-    Listening { since: Timestamp, until: Timestamp, expires: bool },
+    Inquiring {
+        id: SendId,
+        why: Why,
+        changed: bool,
+    },
+    Listening {
+        since: Timestamp,
+        until: Timestamp,
+        expires: bool,
+    },
     /// It may be free; some who know that go first.
-    Slot { until: Timestamp },
+    Slot {
+        until: Timestamp,
+    },
     /// It is free, and others are to go first.
-    GivingWay { until: Timestamp },
+    GivingWay {
+        until: Timestamp,
+    },
     /// Nobody listens for us.
-    Pausing { until: Timestamp },
+    Pausing {
+        until: Timestamp,
+    },
 }
 
 /// Why the listener is asked.
@@ -159,7 +173,9 @@ impl Waiting {
         }
         self.state = match (reply, why) {
             (Ok(Verdict::Gone), Why::GiveWay(until)) if !changed => State::GivingWay { until },
-            (Ok(Verdict::Gone), _) => State::Slot { until: now + crowd.slot(&mut self.random, now) },
+            (Ok(Verdict::Gone), _) => {
+                State::Slot { until: now + crowd.slot(&mut self.random, now) }
+            }
             (Ok(Verdict::Remaining(left)), _) => {
                 crowd.met(now);
                 if why == Why::Hot {

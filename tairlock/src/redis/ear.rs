@@ -44,11 +44,9 @@ impl Ear {
         let place = address(client.get_connection_info());
         let client = resp2(client).map_err(|error| connect_fault(&error, &place))?;
         let of_thread = Arc::clone(&shared);
-        let run = move || {
-            match open(&client, within) {
-                Ok((connection, id)) => of_thread.read(connection, id, &hear),
-                Err(error) => of_thread.tell(Err(connect_fault(&error, &place))),
-            }
+        let run = move || match open(&client, within) {
+            Ok((connection, id)) => of_thread.read(connection, id, &hear),
+            Err(error) => of_thread.tell(Err(connect_fault(&error, &place))),
         };
         let thread = std::thread::Builder::new().name("tairlock-listener".into()).spawn(run);
         thread.map_err(|_| {

@@ -15,14 +15,7 @@ use super::{
 
 impl World {
     /// `Listener::ask`.
-    pub(super) fn inquire(
-        &mut self,
-        at: usize,
-        task: usize,
-        id: SendId,
-        op: Op,
-        within: Duration,
-    ) {
+    pub(super) fn inquire(&mut self, at: usize, task: usize, id: SendId, op: Op, within: Duration) {
         let now = self.clients[at].now(self.now);
         let fault = match self.clients[at].hub.ask(now) {
             Hearing::On(_, line) => {

@@ -141,9 +141,7 @@ impl World {
     }
 
     pub(super) fn connected(&mut self, client: usize, role: Role, call: Option<u64>, ok: bool) {
-        let line = (ok && !self.host.is_down(self.now)).then(|| {
-            self.new_line(client, role)
-        });
+        let line = (ok && !self.host.is_down(self.now)).then(|| self.new_line(client, role));
         let waiting: Vec<u64> = match call {
             Some(call) => self.calls.contains_key(&call).then_some(call).into_iter().collect(),
             None => {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use tairlock::{Client, Codec, Error, Lease, Lock, LockGuard, Release, Snapshot, Versioned};
+use tairlock::{Client, Codec, Error, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Wake};
 
 use super::{
     Ask, Config, Held, Locks, Value, Wish,
@@ -27,6 +27,9 @@ pub(super) fn client<E: Executor>(
     }
     if let Some(limit) = config.response {
         builder = builder.response_deadline(limit);
+    }
+    if config.polls {
+        builder = builder.wake(Wake::Poll);
     }
     builder = match (place, &config.url) {
         (_, Some(url)) => builder.url(url),

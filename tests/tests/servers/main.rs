@@ -5,6 +5,7 @@ mod detection;
 mod faults;
 mod lost_replies;
 mod versioned;
+mod waiting;
 mod wire;
 
 use std::time::Duration;
