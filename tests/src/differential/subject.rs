@@ -20,6 +20,7 @@ pub struct Subject {
 
 const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX"]);
 
+const REMAINING: (Question, &[&str]) = (Question::Remaining, &["PTTL"]);
 const HASH: (Question, &[&str]) = (Question::Value, &["EVALSHA"]);
 const TAIRSTRING: (Question, &[&str]) = (Question::Value, &["EXCAS", "EVALSHA"]);
 
@@ -33,6 +34,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Acquire, &["SET NX"]),
             (Question::Renew, &["EVALSHA"]),
             (Question::Release, &["EVALSHA"]),
+            REMAINING,
             HASH,
         ],
     },
@@ -40,7 +42,13 @@ pub const SUBJECTS: &[Subject] = &[
         name: "redis 7.0",
         has_tairstring: false,
         server: Server::redis7,
-        knows: &[ACQUIRE, (Question::Renew, &["EVALSHA"]), (Question::Release, &["EVALSHA"]), HASH],
+        knows: &[
+            ACQUIRE,
+            (Question::Renew, &["EVALSHA"]),
+            (Question::Release, &["EVALSHA"]),
+            REMAINING,
+            HASH,
+        ],
     },
     Subject {
         name: "redis 8.6",
@@ -50,6 +58,7 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELEX IFEQ", "EVALSHA"]),
+            REMAINING,
             HASH,
         ],
     },
@@ -61,6 +70,7 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "EVALSHA"]),
+            REMAINING,
             HASH,
         ],
     },
@@ -72,6 +82,7 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["CAS", "EVALSHA"]),
             (Question::Release, &["CAD", "EVALSHA"]),
+            REMAINING,
             TAIRSTRING,
         ],
     },
@@ -83,6 +94,7 @@ pub const SUBJECTS: &[Subject] = &[
             ACQUIRE,
             (Question::Renew, &["SET IFEQ GET", "CAS", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "CAD", "EVALSHA"]),
+            REMAINING,
             TAIRSTRING,
         ],
     },
