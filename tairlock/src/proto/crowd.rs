@@ -25,6 +25,8 @@ const LONGEST_SLOT: Duration = Duration::from_millis(48);
 const RATE_STEP: Duration = Duration::from_millis(16);
 /// A mean slot halves in so long without races.
 const HALF_LIFE: Duration = Duration::from_millis(100);
+/// How many races may be lost before a slot gets shorter.
+const PATIENCE: u32 = 6;
 /// Mean slots below this are none: timers are no finer, and two clients need none.
 const NO_SLOT: Duration = Duration::from_millis(1);
 /// Above this, there are so many that the next is somebody else.
@@ -121,7 +123,7 @@ impl Crowd {
             if mean < MANY {
                 First::GiveWay(first + mean * 3)
             } else {
-                First::Pause(first + self.slot(random, now))
+                First::Pause(first + self.slot(random, 0, now))
             }
         } else if streak {
             self.streak = Some(now);
@@ -154,8 +156,6 @@ impl Crowd {
         let mean = self.tendency(now).as_micros();
         let step = RATE_STEP.as_micros();
         let mean = u64::try_from(mean * step / (mean + step)).unwrap_or_default();
-        // Two alone come to none at all.
-        let mean = if mean < 2_000 { mean - mean / 16 } else { mean };
         self.slot = (Duration::from_micros(mean), now);
     }
 
@@ -171,10 +171,13 @@ impl Crowd {
 
     /// How long to stay back once it may be free: drawn so that who has waited is no likelier to be next
     /// than who has just begun to.
-    pub(super) fn slot(&self, random: &mut SplitMix64, now: Timestamp) -> Duration {
-        let mean = self.mean(now);
-        if mean.is_zero() {
-            return mean;
+    ///
+    /// Who has lost several races since it began to wait stays back less and less: those whose slots are
+    /// long must not lose to a few whose slots are short for ever.
+    pub(super) fn slot(&self, random: &mut SplitMix64, lost: u32, now: Timestamp) -> Duration {
+        let mean = self.mean(now) / 2_u32.saturating_pow(lost.saturating_sub(PATIENCE).min(16));
+        if mean < NO_SLOT {
+            return Duration::ZERO;
         }
         #[allow(clippy::cast_precision_loss, reason = "53 bits are drawn")]
         let even = ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;

@@ -19,6 +19,8 @@ pub(super) struct Waiting {
     polls: Backoff,
     /// Whether the listener is worth asking.
     push: bool,
+    /// How many races were lost so far.
+    lost: u32,
     state: State,
 }
 
@@ -72,7 +74,8 @@ pub(super) enum Want {
 impl Waiting {
     pub(super) fn new(seed: u64) -> Self {
         let state = State::Inquire(Why::Busy);
-        Self { random: SplitMix64(!seed).fork(), polls: Backoff::polling(seed), push: true, state }
+        let (random, polls) = (SplitMix64(!seed).fork(), Backoff::polling(seed));
+        Self { random, polls, push: true, lost: 0, state }
     }
 
     pub(super) const fn random(&mut self) -> &mut SplitMix64 {
@@ -87,6 +90,7 @@ impl Waiting {
     /// It is busy.
     pub(super) fn begin(&mut self, now: Timestamp, crowd: &mut Crowd) {
         if self.was_hunting() {
+            self.lost += 1;
             crowd.lost(now);
         }
         crowd.met(now);
@@ -146,7 +150,8 @@ impl Waiting {
         match &mut self.state {
             State::Inquiring { changed, .. } => *changed = true,
             State::Listening { .. } | State::GivingWay { .. } if crowd.is_dense(now) => {
-                self.state = State::Slot { until: now + crowd.slot(&mut self.random, now) };
+                self.state =
+                    State::Slot { until: now + crowd.slot(&mut self.random, self.lost, now) };
             }
             &mut State::Listening { since, .. } if now.since(since) < HOT => {
                 self.state = State::Inquire(Why::Hot);
@@ -174,11 +179,12 @@ impl Waiting {
         self.state = match (reply, why) {
             (Ok(Verdict::Gone), Why::GiveWay(until)) if !changed => State::GivingWay { until },
             (Ok(Verdict::Gone), _) => {
-                State::Slot { until: now + crowd.slot(&mut self.random, now) }
+                State::Slot { until: now + crowd.slot(&mut self.random, self.lost, now) }
             }
             (Ok(Verdict::Remaining(left)), _) => {
                 crowd.met(now);
                 if why == Why::Hot {
+                    self.lost += 1;
                     crowd.lost(now);
                 }
                 let end = left.map(|left| left + EXPIRED_AFTER);
