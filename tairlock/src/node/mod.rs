@@ -21,8 +21,6 @@ pub(crate) enum Role {
     Commands,
     /// Renewals, and releases in place of guards: user code cannot exhaust or block it.
     Keeper,
-    /// Being told of changes.
-    Listener,
 }
 
 /// One server, or what acts as one.

@@ -127,7 +127,8 @@ impl RedisNode {
             Ok::<_, std::convert::Infallible>(())
         };
         let newer = resp3(client).map_err(failed)?;
-        let role = Role::Listener;
+        // On the keepers' thread, which no task of the program can block.
+        let role = Role::Keeper;
         let opened = multiplexed(&newer, role, runtime, &quiet().set_push_sender(push)).await;
         let (line, elsewhere) = match opened {
             Ok(connection) => (RedisLine::new(Wire::Connection(connection)), None),
@@ -161,7 +162,7 @@ async fn multiplexed(
 ) -> redis::RedisResult<MultiplexedConnection> {
     match role {
         Role::Commands => runtime.dial(client, config).await,
-        Role::Keeper | Role::Listener => runtime.dial_for_keeper(client, config).await,
+        Role::Keeper => runtime.dial_for_keeper(client, config).await,
     }
 }
 
