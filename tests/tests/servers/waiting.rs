@@ -193,7 +193,8 @@ fn a_release_before_it_is_listened_for_is_not_missed(world: &dyn World) {
     let waits = || assert!(proxy.wait_for("PTTL k", 1, BOUND), "{:?}", proxy.texts());
     let took = handed_on(&*client, "k", waits, || delete(&server, "k"));
     assert!(took < PUSHED, "{took:?}");
-    // And if it was gone before the question came.
+    // And if it was gone before the question came. By another client: this one now lets others go first.
+    let client = client_at(world, proxy.url());
     hold(&server, "k");
     proxy.clear();
     proxy.once("SET k", Fault::Delay(Duration::from_millis(300)));
