@@ -12,13 +12,15 @@ use tairlock::{
     Error, Key, Label, Operation,
     bell::Queue,
     core_private::Several,
-    options::{Limits, Request},
+    options::{Limits, Request, Wake},
+    proto::Crowds,
     value::Values,
 };
 
 use crate::{
     ClientBuilder, Lock, LockAll,
     keep::Keep,
+    listen::Listener,
     node::{Node, SharedLine},
 };
 
@@ -41,6 +43,9 @@ pub(crate) struct Inner {
     pub(crate) commands: SharedLine,
     pub(crate) keep: Arc<Keep>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) crowds: Arc<Crowds>,
+    /// `None` where the client is to poll.
+    pub(crate) listener: Option<Arc<Listener>>,
     pub(crate) values: Arc<Values>,
     pub(crate) label: Label,
     pub(crate) limits: Limits,
@@ -95,17 +100,38 @@ impl Client {
     #[expect(clippy::must_use_candidate, reason = "what was not answered dies with its TTL")]
     pub fn close(&self) -> bool {
         self.0.closed.store(true, Ordering::Relaxed);
+        self.0.hush();
         self.0.keep.close();
         self.0.keep.drained(self.0.limits.response * 2)
     }
 
-    pub(crate) fn new(node: Node, prefix: Arc<[u8]>, label: Label, limits: Limits) -> Self {
-        let Node { commands, keeper } = node;
+    pub(crate) fn new(
+        node: Node,
+        prefix: Arc<[u8]>,
+        label: Label,
+        limits: Limits,
+        wake: Wake,
+    ) -> Self {
+        let Node { commands, keeper, listen } = node;
         let keep = Keep::new(keeper, limits.response);
-        let (queue, values) = (Arc::default(), Arc::default());
+        let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
+        let listen = listen.filter(|_| wake == Wake::Push);
+        let listener = listen.map(|listen| Listener::new(listen, Arc::clone(&queue)));
         let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
         let (seed, closed) = (AtomicU64::new(seed), AtomicBool::new(false));
-        Self(Arc::new(Inner { commands, keep, queue, values, label, limits, prefix, seed, closed }))
+        Self(Arc::new(Inner {
+            commands,
+            keep,
+            queue,
+            crowds,
+            listener,
+            values,
+            label,
+            limits,
+            prefix,
+            seed,
+            closed,
+        }))
     }
 
     /// Connects now, rather than at the first command.
@@ -131,6 +157,13 @@ impl Client {
 }
 
 impl Inner {
+    /// Ends the listener.
+    fn hush(&self) {
+        if let Some(listener) = &self.listener {
+            listener.close();
+        }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -143,6 +176,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.hush();
         self.keep.close();
     }
 }

@@ -132,7 +132,10 @@ impl LockGuard {
     /// Nothing is renewed from here on; answers what to send.
     fn begin(&self) -> Op {
         let (lease, tenancy, now) = (&self.lease, self.tenancy, time::now());
-        self.client.inner().keep.with(|keeper| keeper.begin_release(lease, tenancy, now))
+        let inner = self.client.inner();
+        let op = inner.keep.with(|keeper| keeper.begin_release(lease, tenancy, now));
+        inner.crowds.released(lease.key(), now);
+        op
     }
 
     fn end(&mut self, reply: Result<Verdict, Fault>) -> Result<Release, Fault> {

@@ -58,6 +58,7 @@ mod fenced;
 mod guard;
 mod inspect;
 mod keep;
+mod listen;
 mod lock;
 mod lock_all;
 mod node;
@@ -73,7 +74,7 @@ mod tests;
 #[doc(inline)]
 pub use tairlock::{
     Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
-    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Written,
+    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, Written,
     memory,
 };
 #[cfg(feature = "macros")]

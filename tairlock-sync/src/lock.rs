@@ -1,6 +1,9 @@
 //! [`Lock`]: one lock as it is asked for, and the two ways to ask.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use event_listener::{Event, EventListener};
 use tairlock::{
@@ -8,7 +11,7 @@ use tairlock::{
     bell::Turn,
     core_private::seek,
     options::Request,
-    proto::{Acquire, Op, Undo, Verdict},
+    proto::{self, Acquire, Op, Route, Undo, Verdict},
     time,
 };
 
@@ -130,7 +133,8 @@ impl<'a> Attempt<'a> {
     fn begin(inner: &'a Inner, request: &Request) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
-        let machine = Acquire::new(request, token.clone(), limit, seed, time::now());
+        let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
+            .among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
@@ -145,17 +149,21 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Port<()> for Attempt<'_> {
-    fn call(&self, (): (), op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.inner.commands.call(op, within)
+impl Port<Route> for Attempt<'_> {
+    fn call(&self, route: Route, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        match (route, &self.inner.listener) {
+            (Route::Commands, _) => self.inner.commands.call(op, within),
+            (Route::Listener, Some(listener)) => listener.ask(op, within),
+            (Route::Listener, None) => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
+        }
     }
 
     fn listen(&self) -> EventListener {
         self.turn.as_ref().map_or_else(|| Event::new().listen(), Turn::listen)
     }
 
-    fn rung(&self) -> bool {
-        self.turn.as_ref().is_some_and(Turn::has_come)
+    fn rung(&self) -> Option<proto::Event> {
+        self.turn.as_ref().and_then(Turn::told)
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use tairlock::{
     memory::SharedStore,
-    options::Limits,
+    options::{Limits, Wake},
     proto::{Op, Verdict},
     time,
 };
@@ -20,7 +20,7 @@ use tairlock::{
 use crate::{
     __private::{self as private, hold, outcome},
     Client, Error, Fault, FaultKind, Key, Label, LeaseState, LossReason, Release,
-    node::{Line, MemoryLine, Node},
+    node::{Line, MemoryNode, Node},
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -305,10 +305,11 @@ fn unreliable(loses_replies: bool) -> (Client, Arc<SharedStore>, Arc<Unreliable>
         Arc::new(Unreliable { store: Arc::clone(&store), loses_replies: loses_replies.into() });
     let node = Node {
         commands: Arc::clone(&commands) as _,
-        keeper: Arc::new(MemoryLine(Arc::clone(&store))),
+        keeper: MemoryNode::node(Arc::clone(&store)).keeper,
+        listen: None,
     };
     let limits = Limits { response: ms(50), ..Limits::default() };
-    (Client::new(node, Arc::from([]), Label::off(), limits), store, commands)
+    (Client::new(node, Arc::from([]), Label::off(), limits, Wake::Push), store, commands)
 }
 
 #[test]

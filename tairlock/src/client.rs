@@ -13,8 +13,10 @@ use crate::{
     bell::Queue,
     core_private::Several,
     keep::Keep,
+    listen::Listener,
     node::{Node, Role},
-    options::{Limits, Request},
+    options::{Limits, Request, Wake},
+    proto::Crowds,
     runtime::Runtime,
     value::Values,
 };
@@ -38,6 +40,9 @@ pub(crate) struct Inner {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) keep: Arc<Keep>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) crowds: Arc<Crowds>,
+    /// `None` where the client is to poll.
+    pub(crate) listener: Option<Arc<Listener>>,
     pub(crate) values: Arc<Values>,
     pub(crate) label: Label,
     pub(crate) limits: Limits,
@@ -84,6 +89,7 @@ impl Client {
     /// Dropping the future does not call it off: the releases go on without being waited for.
     pub async fn close(&self) -> bool {
         self.0.closed.store(true, Ordering::Relaxed);
+        self.0.hush();
         self.0.keep.close();
         let limit = self.0.limits.response * 2;
         match Runtime::current() {
@@ -97,12 +103,27 @@ impl Client {
         prefix: Arc<[u8]>,
         label: Label,
         limits: Limits,
+        wake: Wake,
     ) -> Self {
         let keep = Keep::new(Arc::clone(&node), limits.response);
-        let (queue, values) = (Arc::default(), Arc::default());
+        let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
+        let listener =
+            (wake == Wake::Push).then(|| Listener::new(Arc::clone(&node), Arc::clone(&queue)));
         let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
         let (seed, closed) = (AtomicU64::new(seed), AtomicBool::new(false));
-        Self(Arc::new(Inner { node, keep, queue, values, label, limits, prefix, seed, closed }))
+        Self(Arc::new(Inner {
+            node,
+            keep,
+            queue,
+            crowds,
+            listener,
+            values,
+            label,
+            limits,
+            prefix,
+            seed,
+            closed,
+        }))
     }
 
     /// Connects now, rather than at the first command.
@@ -129,6 +150,13 @@ impl Client {
 }
 
 impl Inner {
+    /// Ends the listener.
+    fn hush(&self) {
+        if let Some(listener) = &self.listener {
+            listener.close();
+        }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -141,6 +169,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.hush();
         self.keep.close();
     }
 }

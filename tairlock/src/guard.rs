@@ -114,10 +114,12 @@ impl LockGuard {
             return Ok(lent(guard.state()));
         }
         let keep = std::sync::Arc::clone(&guard.client.inner().keep);
+        let now = time::now();
         let begin = |keeper: &mut crate::proto::Keeper<_>| {
-            keeper.begin_release(&guard.lease, guard.tenancy, time::now())
+            keeper.begin_release(&guard.lease, guard.tenancy, now)
         };
         let op = keep.with(begin);
+        guard.client.inner().crowds.released(guard.lease.key(), now);
         let reply = guard.send(op).await;
         // From here on there is no await: what follows is not cut off.
         guard.over = true;
@@ -143,6 +145,7 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         if !self.over {
             let (lease, tenancy) = (&self.lease, self.tenancy);
+            self.client.inner().crowds.released(lease.key(), time::now());
             let see = |keeper: &mut crate::proto::Keeper<_>| {
                 keeper.see_release_through(lease, tenancy, time::now());
             };

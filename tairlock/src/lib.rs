@@ -118,6 +118,7 @@ pub use fault::{Fault, FaultKind};
 pub use holder::Holder;
 pub use key::Key;
 pub use lease::{Lease, LeaseState, LossReason};
+pub use options::Wake;
 pub use release::Release;
 pub use several::Leases;
 pub use token::{Label, Token};
@@ -145,6 +146,8 @@ mod guard;
 mod inspect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod keep;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod listen;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod lock;
 #[cfg(any(feature = "tokio", feature = "smol"))]

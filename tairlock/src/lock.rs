@@ -8,14 +8,14 @@ use std::{
 use event_listener::{Event, EventListener};
 
 use crate::{
-    Client, Error, Fault, Key, LockGuard, Operation, Token, Ttl,
+    Client, Error, Fault, FaultKind, Key, LockGuard, Operation, Token, Ttl,
     bell::Turn,
     client::Inner,
     core_private::seek,
     drive::{self, Port},
     node::{Role, SharedLine, ask},
     options::Request,
-    proto::{Acquire, Op, Undo, Verdict},
+    proto::{self, Acquire, Op, Route, Undo, Verdict},
     runtime::{BoxFuture, Runtime},
     time,
 };
@@ -143,7 +143,8 @@ impl<'a> Attempt<'a> {
     fn begin(inner: &'a Inner, request: &Request, runtime: Runtime) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
-        let machine = Acquire::new(request, token.clone(), limit, seed, time::now());
+        let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
+            .among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
@@ -175,9 +176,20 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Port<()> for Attempt<'_> {
-    fn call(&self, (): (), op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
+impl Port<Route> for Attempt<'_> {
+    fn call(
+        &self,
+        route: Route,
+        op: Op,
+        within: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
+            if route == Route::Listener {
+                return match &self.inner.listener {
+                    Some(listener) => listener.ask(self.runtime, &op, within).await,
+                    None => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
+                };
+            }
             let line = self.line().await?;
             ask(&*line, self.runtime, &op, within).await
         })
@@ -187,8 +199,8 @@ impl Port<()> for Attempt<'_> {
         self.turn.as_ref().map_or_else(|| Event::new().listen(), Turn::listen)
     }
 
-    fn rung(&self) -> bool {
-        self.turn.as_ref().is_some_and(Turn::has_come)
+    fn rung(&self) -> Option<proto::Event> {
+        self.turn.as_ref().and_then(Turn::told)
     }
 }
 

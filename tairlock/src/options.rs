@@ -35,6 +35,17 @@ impl Default for Limits {
     }
 }
 
+/// How a client that waits for another client's lock learns that it is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wake {
+    /// The server says so, where it can and may; otherwise as [`Wake::Poll`].
+    #[default]
+    Push,
+    /// It asks again and again, 1 to 100 ms apart, at random.
+    Poll,
+}
+
 /// A lock as it was asked for, checked.
 #[derive(Clone, Debug)]
 pub struct Request {
