@@ -128,7 +128,7 @@ enum Done {
 async fn work<S, B>(
     inner: Rc<S>,
     idempotency: Idempotency,
-    mut run: Run,
+    mut run: Box<Run>,
     request: ServiceRequest,
 ) -> Done
 where
@@ -171,7 +171,7 @@ where
 }
 
 /// A handler's error is a response too, which actix makes of it further up.
-async fn failed(idempotency: &Idempotency, run: Run, own: Error) -> Done {
+async fn failed(idempotency: &Idempotency, run: Box<Run>, own: Error) -> Done {
     let response = own.error_response();
     let ended = if idempotency.keeps(response.status().as_u16()) {
         let (response, body) = response.into_parts();

@@ -40,6 +40,7 @@ pub enum Until {
 ///
 /// Needs a tokio runtime. An example is at the [crate's](crate) top.
 #[derive(Clone)]
+#[must_use]
 pub struct LockLayer(Rule);
 
 #[derive(Clone)]
@@ -68,21 +69,18 @@ impl LockLayer {
     }
 
     /// The lock's options: `.options(|lock| lock.ttl(…).wait(…))`.
-    #[must_use]
     pub fn options(mut self, options: impl Fn(Lock) -> Lock + Send + Sync + 'static) -> Self {
         self.0.options = Arc::new(options);
         self
     }
 
     /// How refusals are answered.
-    #[must_use]
     pub fn answers(mut self, answers: Answers) -> Self {
         self.0.answers = answers;
         self
     }
 
     /// When the lock is given back; [`Until::Head`] by default.
-    #[must_use]
     pub const fn until(mut self, until: Until) -> Self {
         self.0.until = until;
         self

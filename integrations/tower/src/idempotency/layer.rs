@@ -156,7 +156,7 @@ impl<B, E> From<Refusal> for Done<B, E> {
 
 async fn work<S, A, B>(
     idempotency: Idempotency,
-    mut run: Run,
+    mut run: Box<Run>,
     mut ready: S,
     request: Request<A>,
 ) -> Done<B, S::Error>

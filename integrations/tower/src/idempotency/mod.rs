@@ -79,11 +79,13 @@ pub struct Idempotency {
     running: Arc<watch::Sender<usize>>,
 }
 
+type Scope = dyn Fn(&dyn Asked) -> Option<String> + Send + Sync;
+
 #[derive(Clone)]
 struct Rule {
     methods: Vec<String>,
     required: bool,
-    scope: Arc<dyn Fn(&dyn Asked) -> Option<String> + Send + Sync>,
+    scope: Arc<Scope>,
     ttl: Duration,
     wait: Duration,
     expire_after: Duration,

@@ -19,7 +19,7 @@ pub enum Entry {
     /// Give this answer, which was given before.
     Replay(Stored),
     /// Be done. Nobody else with the key is under way.
-    Run(Run),
+    Run(Box<Run>),
 }
 
 /// How the work of a request ended.
@@ -77,7 +77,8 @@ impl Idempotency {
         let own = Record { fingerprint: fingerprint.0, run, state: State::Begun };
         let unfinished = self.rule.unfinished;
         let counted = Counted::one(&self.running);
-        Ok(Entry::Run(Run { guard, record, own, key, version: begun, unfinished, counted }))
+        let run = Run { guard, record, own, key, version: begun, unfinished, counted };
+        Ok(Entry::Run(Box::new(run)))
     }
 }
 

@@ -1,0 +1,1 @@
+//! Annotated handlers with every kind of argument. To be filled.

@@ -1,0 +1,85 @@
+//! Clients that leave in the middle of a request.
+
+use std::time::{Duration, Instant};
+
+use tairlock::{Client, Error};
+
+use crate::{
+    services::Kind,
+    stage::Stage,
+    wire::{Visitor, post, request},
+    within,
+};
+
+/// A client whose request is inside, and has left since.
+async fn come_and_go(stage: &Stage, to: std::net::SocketAddr, path: &'static str) {
+    let mut visitor = Visitor::to(to).await;
+    {
+        let request = visitor.send(request("POST", path, &[], ""));
+        let mut request = std::pin::pin!(request);
+        tokio::select! {
+            answer = &mut request => panic!("answered before it was let go: {answer:?}"),
+            () = within(stage.entered()) => {}
+        }
+    }
+    visitor.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_axum_the_handler_is_dropped_and_the_lock_free_at_once() {
+    let stage = Stage::new(Client::in_memory());
+    let service = Kind::Axum.serve(&stage).await;
+    for path in ["/attribute/1", "/extractor/1", "/run/1"] {
+        stage.close_gate();
+        let began = Instant::now();
+        come_and_go(&stage, service.addr, path).await;
+        within(stage.left()).await;
+        within(stage.free("item:1")).await;
+        // Its ttl is 10 s: this was the release.
+        assert!(began.elapsed() < Duration::from_secs(5), "{path}: {:?}", began.elapsed());
+        assert_eq!(stage.visits(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_axum_who_leaves_the_line_is_not_waited_for() {
+    let stage = Stage::new(Client::in_memory());
+    let service = Kind::Axum.serve(&stage).await;
+    let guard = stage.locks.lock("item:1").acquire().await.expect("it is free");
+    let mut visitor = Visitor::to(service.addr).await;
+    {
+        let waiting = visitor.send(request("POST", "/attribute/1", &[], ""));
+        let mut waiting = std::pin::pin!(waiting);
+        // It is in the line, or on its way there: what follows holds in either case.
+        let other = post(service.addr, "/attribute/2", &[], "");
+        tokio::select! {
+            answer = &mut waiting => panic!("answered without the lock: {answer:?}"),
+            other = within(other) => assert_eq!(other.status, 200),
+        }
+    }
+    visitor.leave().await;
+    assert!(guard.release().await.expect("in memory").was_held());
+    within(stage.free("item:1")).await;
+    assert_eq!(stage.visits(), 1, "only the other one was inside");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_actix_the_handler_goes_on_with_its_lock() {
+    let stage = Stage::new(Client::in_memory());
+    let service = Kind::Actix.serve(&stage).await;
+    for (nth, path) in ["/attribute/1", "/extractor/1", "/run/1"].into_iter().enumerate() {
+        stage.close_gate();
+        come_and_go(&stage, service.addr, path).await;
+        // A second later nothing has changed.
+        let second = Duration::from_secs(1);
+        match stage.locks.lock("item:1").wait(second).acquire().await {
+            Err(Error::TimedOut { .. }) => {}
+            other => panic!("{path}: {other:?}"),
+        }
+        assert_eq!(stage.visits(), nth, "{path}");
+        stage.open_gate();
+        within(stage.left()).await;
+        within(stage.free("item:1")).await;
+        assert_eq!(stage.visits(), nth + 1, "{path}: it came to its end");
+    }
+}

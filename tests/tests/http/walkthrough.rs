@@ -1,0 +1,1 @@
+//! The READMEs. To be filled.
