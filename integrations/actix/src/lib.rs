@@ -59,12 +59,13 @@
 //! # When a lock is given back
 //!
 //! Under the attribute, and by [`Held::run`] and [`Held::release`], before the response is sent. A
-//! [`Locked`] that is dropped is given back in the background: when the handler has returned or has
-//! panicked. Moved into a streaming body, it is held until that has ended.
+//! [`Locked`] that is dropped is given back in the background: when the handler has returned, has
+//! panicked, or was dropped. Moved into a streaming body, it is held until that has ended.
 //!
-//! **actix does not drop a handler when its client leaves**: the handler runs on, with its lock held and
-//! renewed, until it is done. A lock with `renew(false)` ends with its ttl; for work of uncertain length,
-//! put a time limit around it.
+//! **actix does not drop a handler when its client closes the connection**: the handler runs on, with its
+//! lock held and renewed, until it is done. Only if the connection is *reset* is the handler dropped at
+//! once, and the lock free. (Measured with actix-web 4.18, HTTP/1.) For work of uncertain length, put a
+//! time limit around it.
 //!
 //! # What is answered
 //!

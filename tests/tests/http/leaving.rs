@@ -11,9 +11,17 @@ use crate::{
     within,
 };
 
+/// Where to, and whether the connection is reset in the end.
+const WAYS: [(&str, bool); 4] =
+    [("/attribute/1", false), ("/attribute/1", true), ("/extractor/1", false), ("/run/1", true)];
+
+async fn come(to: std::net::SocketAddr, reset: bool) -> Visitor {
+    if reset { Visitor::that_resets(to).await } else { Visitor::to(to).await }
+}
+
 /// A client whose request is inside, and has left since.
-async fn come_and_go(stage: &Stage, to: std::net::SocketAddr, path: &'static str) {
-    let mut visitor = Visitor::to(to).await;
+async fn come_and_go(stage: &Stage, visitor: Visitor, path: &'static str) {
+    let mut visitor = visitor;
     {
         let request = visitor.send(request("POST", path, &[], ""));
         let mut request = std::pin::pin!(request);
@@ -29,10 +37,11 @@ async fn come_and_go(stage: &Stage, to: std::net::SocketAddr, path: &'static str
 async fn on_axum_the_handler_is_dropped_and_the_lock_free_at_once() {
     let stage = Stage::new(Client::in_memory());
     let service = Kind::Axum.serve(&stage).await;
-    for path in ["/attribute/1", "/extractor/1", "/run/1"] {
+    for (path, reset) in WAYS {
         stage.close_gate();
         let began = Instant::now();
-        come_and_go(&stage, service.addr, path).await;
+        let visitor = come(service.addr, reset).await;
+        come_and_go(&stage, visitor, path).await;
         within(stage.left()).await;
         within(stage.free("item:1")).await;
         // Its ttl is 10 s: this was the release.
@@ -64,12 +73,12 @@ async fn on_axum_who_leaves_the_line_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_actix_the_handler_goes_on_with_its_lock() {
+async fn on_actix_the_handler_goes_on_if_the_connection_is_closed() {
     let stage = Stage::new(Client::in_memory());
     let service = Kind::Actix.serve(&stage).await;
     for (nth, path) in ["/attribute/1", "/extractor/1", "/run/1"].into_iter().enumerate() {
         stage.close_gate();
-        come_and_go(&stage, service.addr, path).await;
+        come_and_go(&stage, Visitor::to(service.addr).await, path).await;
         // A second later nothing has changed.
         let second = Duration::from_secs(1);
         match stage.locks.lock("item:1").wait(second).acquire().await {
@@ -81,5 +90,20 @@ async fn on_actix_the_handler_goes_on_with_its_lock() {
         within(stage.left()).await;
         within(stage.free("item:1")).await;
         assert_eq!(stage.visits(), nth + 1, "{path}: it came to its end");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_actix_the_handler_is_dropped_if_the_connection_is_reset() {
+    let stage = Stage::new(Client::in_memory());
+    let service = Kind::Actix.serve(&stage).await;
+    for path in ["/attribute/1", "/extractor/1", "/run/1"] {
+        stage.close_gate();
+        let began = Instant::now();
+        come_and_go(&stage, Visitor::that_resets(service.addr).await, path).await;
+        within(stage.left()).await;
+        within(stage.free("item:1")).await;
+        assert!(began.elapsed() < Duration::from_secs(5), "{path}: {:?}", began.elapsed());
+        assert_eq!(stage.visits(), 0);
     }
 }

@@ -40,7 +40,10 @@ impl Visitor {
     pub(crate) async fn connect(
         to: SocketAddr,
     ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let stream = TcpStream::connect(to).await?;
+        Self::over(TcpStream::connect(to).await?).await
+    }
+
+    async fn over(stream: TcpStream) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(async move { _ = connection.await });
         Ok(Self { sender, connection })
@@ -48,6 +51,13 @@ impl Visitor {
 
     pub(crate) async fn to(to: SocketAddr) -> Self {
         Self::connect(to).await.expect("a connection")
+    }
+
+    /// A connection that is reset when it is dropped, rather than closed.
+    pub(crate) async fn that_resets(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect(to).await.expect("a connection");
+        stream.set_zero_linger().expect("a socket option");
+        Self::over(stream).await.expect("a connection")
     }
 
     /// Sends a request, and waits for its whole response.
