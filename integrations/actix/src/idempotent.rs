@@ -1,6 +1,7 @@
 //! [`Idempotent`]: requests with an `Idempotency-Key`, for actix applications.
 
 use std::{
+    fmt,
     future::{Future, Ready, poll_fn, ready},
     pin::Pin,
     rc::Rc,
@@ -26,14 +27,29 @@ use crate::{Refused, refused::status, request::Seen};
 ///
 /// A request that has begun is a task of its own, so that it comes to its end also if its connection is
 /// dropped.
-#[derive(Clone, Debug)]
-pub struct Idempotent(Idempotency);
+#[derive(Clone)]
+#[must_use]
+pub struct Idempotent {
+    idempotency: Idempotency,
+    scope: Rc<Scope>,
+}
+
+type Scope = dyn Fn(&ServiceRequest) -> Option<String>;
 
 impl Idempotent {
     /// Treats requests so.
-    #[must_use]
-    pub const fn new(idempotency: Idempotency) -> Self {
-        Self(idempotency)
+    pub fn new(idempotency: Idempotency) -> Self {
+        Self { idempotency, scope: Rc::new(|_| None) }
+    }
+
+    /// Whose key it is: an account, a tenant. Keys of two scopes have nothing to do with each other.
+    ///
+    /// By default there is one scope. **A service with several customers must set this**, from what it
+    /// has authenticated: whoever sends another's key, path and body would be given that one's answer. It
+    /// must be the same when a client repeats its request, which a token that is refreshed is not.
+    pub fn scope(mut self, scope: impl Fn(&ServiceRequest) -> Option<String> + 'static) -> Self {
+        self.scope = Rc::new(scope);
+        self
     }
 }
 
@@ -49,7 +65,7 @@ where
     type Future = Ready<Result<IdempotentService<S>, ()>>;
 
     fn new_transform(&self, service: S) -> Self::Future {
-        ready(Ok(IdempotentService { inner: Rc::new(service), idempotency: self.0.clone() }))
+        ready(Ok(IdempotentService { inner: Rc::new(service), layer: self.clone() }))
     }
 }
 
@@ -57,7 +73,7 @@ where
 #[derive(Debug)]
 pub struct IdempotentService<S> {
     inner: Rc<S>,
-    idempotency: Idempotency,
+    layer: Idempotent,
 }
 
 type Answer = Result<ServiceResponse<BoxBody>, Error>;
@@ -76,19 +92,20 @@ where
     }
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
-        let (inner, idempotency) = (Rc::clone(&self.inner), self.idempotency.clone());
-        Box::pin(async move { serve(inner, idempotency, request).await })
+        let (inner, layer) = (Rc::clone(&self.inner), self.layer.clone());
+        Box::pin(async move { serve(inner, layer, request).await })
     }
 }
 
-async fn serve<S, B>(inner: Rc<S>, idempotency: Idempotency, mut request: ServiceRequest) -> Answer
+async fn serve<S, B>(inner: Rc<S>, layer: Idempotent, mut request: ServiceRequest) -> Answer
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     B: MessageBody + 'static,
 {
+    let Idempotent { idempotency, scope } = layer;
     let answers = idempotency.its_answers().clone();
     let refused = |refusal| Error::from(Refused::new(refusal, answers));
-    let key = match idempotency.key_of(&Seen(request.request())) {
+    let key = match idempotency.key_of(&Seen(request.request()), scope(&request)) {
         Ok(Some(key)) => key,
         Ok(None) => return Ok(inner.call(request).await?.map_into_boxed_body()),
         Err(refusal) => return Err(refused(refusal)),
@@ -115,6 +132,12 @@ where
             }
         }
         Ok(_) => Err(refused(Refusal::Lock(tairlock::Error::Closed))),
+    }
+}
+
+impl fmt::Debug for Idempotent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Idempotent").field(&self.idempotency).finish()
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, ops::Deref};
 
 use tairlock::{Client, Error, Lease, LockGuard, LossReason, core_private::loss};
 
-use crate::{Asked, LockKey, Refusal};
+use crate::{LockKey, Refusal};
 
 /// A lock that is held for a request, with the key that was found in it.
 ///
@@ -17,18 +17,6 @@ pub struct Held<K> {
 }
 
 impl<K: LockKey> Held<K> {
-    /// Finds the key in `request`, and takes its lock.
-    ///
-    /// # Errors
-    /// [`Refusal::Key`] if the request names none; [`Refusal::Lock`] as [`tairlock::Lock::acquire`].
-    ///
-    /// # Cancel safety
-    /// As [`tairlock::Lock::acquire`].
-    pub async fn take(client: &Client, request: &dyn Asked) -> Result<Self, Refusal> {
-        // The request is not kept: its view need not be `Sync`.
-        Self::of(client, K::find(request)?).await
-    }
-
     /// Takes the lock of `key`.
     ///
     /// # Errors

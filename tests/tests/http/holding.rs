@@ -84,3 +84,27 @@ async fn a_panic_gives_the_lock_back() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_lease_is_lost_is_dropped_and_says_so() {
+    let server = server();
+    let stage = Stage::new(Client::connect(server.url()).await.expect("a client"));
+    stage.close_gate();
+    for kind in BOTH {
+        let service = kind.serve(&stage).await;
+        for path in ["/attribute/1", "/run/1"] {
+            let addr = service.addr;
+            let asked = tokio::spawn(async move { post(addr, path, &[], "").await });
+            within(stage.entered()).await;
+            // Noticed at the next renewal.
+            let deleted: i64 =
+                redis::cmd("DEL").arg("item:1").query(&mut server.cli()).expect("an answer");
+            assert_eq!(deleted, 1);
+            within(stage.left()).await;
+            let told = within(asked).await.expect("no panic");
+            assert_eq!((told.status, told.header("retry-after")), (503, None), "{kind:?} {path}");
+            assert!(told.body.contains("#lost"), "{}", told.body);
+        }
+    }
+    assert_eq!(stage.visits(), 0);
+}

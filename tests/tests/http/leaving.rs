@@ -7,7 +7,7 @@ use tairlock::{Client, Error};
 use crate::{
     services::Kind,
     stage::Stage,
-    wire::{Visitor, post, request},
+    wire::{Visitor, request},
     within,
 };
 
@@ -55,21 +55,12 @@ async fn on_axum_who_leaves_the_line_is_not_waited_for() {
     let stage = Stage::new(Client::in_memory());
     let service = Kind::Axum.serve(&stage).await;
     let guard = stage.locks.lock("item:1").acquire().await.expect("it is free");
-    let mut visitor = Visitor::to(service.addr).await;
-    {
-        let waiting = visitor.send(request("POST", "/attribute/1", &[], ""));
-        let mut waiting = std::pin::pin!(waiting);
-        // It is in the line, or on its way there: what follows holds in either case.
-        let other = post(service.addr, "/attribute/2", &[], "");
-        tokio::select! {
-            answer = &mut waiting => panic!("answered without the lock: {answer:?}"),
-            other = within(other) => assert_eq!(other.status, 200),
-        }
-    }
-    visitor.leave().await;
+    // It has come to the handler, and the lock is not free.
+    come_and_go(&stage, Visitor::to(service.addr).await, "/line/1").await;
+    within(stage.left()).await;
     assert!(guard.release().await.expect("in memory").was_held());
     within(stage.free("item:1")).await;
-    assert_eq!(stage.visits(), 1, "only the other one was inside");
+    assert_eq!(stage.visits(), 0, "nobody was let in for it");
 }
 
 #[tokio::test(flavor = "multi_thread")]

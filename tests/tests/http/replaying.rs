@@ -183,7 +183,7 @@ async fn a_request_whose_client_has_left_is_brought_to_its_end() {
         |idempotency| idempotency.wait(Duration::from_secs(50)),
         async |kind, stage, service| {
             stage.close_gate();
-            let mut visitor = Visitor::to(service.addr).await;
+            let mut visitor = Visitor::that_resets(service.addr).await;
             {
                 let asked = request("POST", "/once", &[("idempotency-key", "a")], "ok");
                 let mut asked = std::pin::pin!(visitor.send(asked));
@@ -233,7 +233,7 @@ async fn what_was_begun_and_not_ended_is_refused_or_done_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_of_two_scopes_have_nothing_to_do_with_each_other() {
     on_both(
-        |idempotency| idempotency.scope(|request| request.header("x-account").map(str::to_owned)),
+        |idempotency| idempotency,
         async |kind, _, service| {
             let ask = async |account| {
                 let headers = [("idempotency-key", "a"), ("x-account", account)];

@@ -237,6 +237,34 @@ async fn a_shop_that_is_told_to_close_under_load_leaves_no_lock() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shop_that_closes_brings_to_its_end_what_nobody_waits_for_any_more() {
+    for kind in BOTH {
+        let server = server();
+        let books = Books::of(&server).await;
+        books.fill(10).await;
+        let mut shops = [kind.open(Some(&server), 1000), kind.open(Some(&server), 1)];
+        let headers = [JSON, ("idempotency-key", "k")];
+        let mut visitor = Visitor::that_resets(shops[0].addr).await;
+        {
+            let asked = visitor.send(request("POST", &checkout(7), &headers, ONE_MUG));
+            let mut asked = std::pin::pin!(asked);
+            tokio::select! {
+                answer = &mut asked => panic!("answered too early: {answer:?}"),
+                () = books.is_under_way("7") => {}
+            }
+        }
+        visitor.leave().await;
+        shops[0].process.ask_to_stop();
+        assert_eq!(shops[0].process.line(), "everything is released", "{kind:?}");
+        assert!(shops[0].process.ended_well());
+        let again = try_post(shops[1].addr, &checkout(7), &headers, ONE_MUG).await;
+        let again = again.expect("an answer");
+        assert_eq!((again.status, again.header("idempotency-replayed")), (201, Some("true")));
+        assert_eq!((books.payments().await, books.account().await), (1, (9, vec![(7, 1)])));
+    }
+}
+
 /// The answers to one request, sent 1,000 times on 100 connections; those who are told to come back do.
 async fn a_thousand(shops: [SocketAddr; 2]) -> Vec<Answer> {
     let mut asked = JoinSet::new();

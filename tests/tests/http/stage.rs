@@ -1,15 +1,16 @@
 //! What the handlers of both services do, and how a test looks in on them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use tairlock::{Client, Lock};
 use tairlock_tower::{Answers, Asked, BadKey, Idempotency, LockKey};
 use tokio::sync::{Semaphore, watch};
-
-use std::time::Duration;
 
 /// A room that handlers enter and leave, with a gate that can be closed while they are inside.
 pub(crate) struct Stage {
@@ -55,22 +56,20 @@ impl Stage {
 
     /// Enters, waits at the gate, and leaves; answers how many have done so to the end.
     pub(crate) async fn visit(&self) -> usize {
-        struct Inside<'a>(&'a Stage);
-        impl Drop for Inside<'_> {
-            fn drop(&mut self) {
-                self.0.inside.fetch_sub(1, Ordering::SeqCst);
-                self.0.left.add_permits(1);
-            }
-        }
-        let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most.fetch_max(now, Ordering::SeqCst);
-        let _inside = Inside(self);
-        self.entered.add_permits(1);
+        let _inside = self.come_in();
         // Somebody else has a chance to come in, if a lock lets them.
         tokio::task::yield_now().await;
         // The sender is ours, so the channel is not closed.
         _ = self.gate.subscribe().wait_for(|&open| open).await;
         self.visits.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Enters; the answer's drop leaves.
+    pub(crate) fn come_in(&self) -> Inside<'_> {
+        let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        self.entered.add_permits(1);
+        Inside(self)
     }
 
     /// Resolves when one more has entered.
@@ -105,6 +104,16 @@ impl Stage {
         let lock = self.locks.lock(key).wait(Duration::from_secs(9));
         let guard = lock.acquire().await.expect("it is released before its ttl of 10 s has passed");
         assert!(guard.release().await.expect("the server answers").was_held());
+    }
+}
+
+/// Somebody inside.
+pub(crate) struct Inside<'a>(&'a Stage);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+        self.0.left.add_permits(1);
     }
 }
 

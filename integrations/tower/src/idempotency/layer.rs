@@ -1,14 +1,15 @@
 //! [`IdempotencyLayer`]: requests with an `Idempotency-Key`, for tower services.
 
 use std::{
-    mem,
+    fmt, mem,
     panic::resume_unwind,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tower_layer::Layer;
@@ -50,14 +51,32 @@ use crate::{AnswerBody, Refusal, Refused};
 /// assert_eq!(PAID.load(Ordering::Relaxed), 1);
 /// # }
 /// ```
-#[derive(Clone, Debug)]
-pub struct IdempotencyLayer(Idempotency);
+#[derive(Clone)]
+#[must_use]
+pub struct IdempotencyLayer {
+    idempotency: Idempotency,
+    scope: Arc<Scope>,
+}
+
+type Scope = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 impl IdempotencyLayer {
     /// Treats requests so.
-    #[must_use]
-    pub const fn new(idempotency: Idempotency) -> Self {
-        Self(idempotency)
+    pub fn new(idempotency: Idempotency) -> Self {
+        Self { idempotency, scope: Arc::new(|_| None) }
+    }
+
+    /// Whose key it is: an account, a tenant. Keys of two scopes have nothing to do with each other.
+    ///
+    /// By default there is one scope. **A service with several customers must set this**, from what it
+    /// has authenticated: whoever sends another's key, path and body would be given that one's answer. It
+    /// must be the same when a client repeats its request, which a token that is refreshed is not.
+    pub fn scope(
+        mut self,
+        scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.scope = Arc::new(scope);
+        self
     }
 }
 
@@ -65,7 +84,7 @@ impl<S> Layer<S> for IdempotencyLayer {
     type Service = IdempotencyService<S>;
 
     fn layer(&self, inner: S) -> IdempotencyService<S> {
-        IdempotencyService { inner, idempotency: self.0.clone() }
+        IdempotencyService { inner, layer: self.clone() }
     }
 }
 
@@ -73,7 +92,7 @@ impl<S> Layer<S> for IdempotencyLayer {
 #[derive(Clone, Debug)]
 pub struct IdempotencyService<S> {
     inner: S,
-    idempotency: Idempotency,
+    layer: IdempotencyLayer,
 }
 
 impl<S, A, B> Service<Request<A>> for IdempotencyService<S>
@@ -99,14 +118,14 @@ where
         // The one that said it is ready; its clone has yet to be asked.
         let fresh = self.inner.clone();
         let mut ready = mem::replace(&mut self.inner, fresh);
-        let idempotency = self.idempotency.clone();
+        let IdempotencyLayer { idempotency, scope } = self.layer.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let refused = |refusal| {
                 let refused = Refused::new(refusal, idempotency.its_answers().clone());
                 Ok(refused.response().map(AnswerBody::whole))
             };
-            let key = match idempotency.key_of(&parts) {
+            let key = match idempotency.key_of(&parts, scope(&parts)) {
                 Ok(Some(key)) => key,
                 Ok(None) => {
                     let response = ready.call(Request::from_parts(parts, body)).await?;
@@ -138,6 +157,12 @@ where
                 }
             }
         })
+    }
+}
+
+impl fmt::Debug for IdempotencyLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IdempotencyLayer").field(&self.idempotency).finish()
     }
 }
 

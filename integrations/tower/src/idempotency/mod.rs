@@ -39,7 +39,7 @@ pub use run::{Ended, Entry, Run};
 use tairlock::Client;
 use tokio::sync::watch;
 
-use crate::{Answers, Asked};
+use crate::Answers;
 
 /// The header that names a request.
 pub const HEADER: &str = "idempotency-key";
@@ -68,7 +68,6 @@ pub enum Unfinished {
 /// let idempotency = Idempotency::new(tairlock::Client::in_memory())
 ///     .required(true)
 ///     .expire_after(Duration::from_secs(60 * 60))
-///     .scope(|request| request.header("x-account").map(str::to_owned))
 ///     .unfinished(Unfinished::RunAgain);
 /// ```
 #[derive(Clone)]
@@ -79,13 +78,10 @@ pub struct Idempotency {
     running: Arc<watch::Sender<usize>>,
 }
 
-type Scope = dyn Fn(&dyn Asked) -> Option<String> + Send + Sync;
-
 #[derive(Clone)]
 struct Rule {
     methods: Vec<String>,
     required: bool,
-    scope: Arc<Scope>,
     ttl: Duration,
     wait: Duration,
     expire_after: Duration,
@@ -103,7 +99,6 @@ impl Idempotency {
         let rule = Rule {
             methods: ["POST", "PATCH"].map(str::to_owned).into(),
             required: false,
-            scope: Arc::new(|_| None),
             ttl: Duration::from_secs(10),
             wait: Duration::from_secs(3),
             expire_after: Duration::from_secs(24 * 60 * 60),
@@ -126,18 +121,6 @@ impl Idempotency {
     /// Whether a request without the header is refused, with 400. Defaults to `false`: it passes.
     pub fn required(self, required: bool) -> Self {
         self.set(|rule| rule.required = required)
-    }
-
-    /// Whose key it is: an account, a tenant. Keys of two scopes have nothing to do with each other.
-    ///
-    /// By default there is one scope. **A service with several customers must set this**, from what it
-    /// has authenticated: whoever sends another's key, path and body would be given that one's answer. It
-    /// must be the same when a client repeats its request, which a token that is refreshed is not.
-    pub fn scope(
-        self,
-        scope: impl Fn(&dyn Asked) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.set(|rule| rule.scope = Arc::new(scope))
     }
 
     /// The ttl of the lock, which is renewed while a request is under way: how long after a crash its

@@ -6,7 +6,9 @@ use std::{
 };
 
 use actix_web::{
-    App, HttpResponse, HttpServer, get, post,
+    App, HttpResponse, HttpServer,
+    dev::ServiceRequest,
+    get, post,
     rt::System,
     web::{Data, Path, post as posted, resource},
 };
@@ -25,7 +27,11 @@ pub(super) fn serve(stage: Arc<Stage>) -> Service {
     let (send, receive) = channel();
     thread::spawn(move || {
         let app = move || {
-            let once = Idempotent::new(stage.idempotency.clone());
+            let account = |request: &ServiceRequest| {
+                let account = request.headers().get("x-account")?.to_str().ok()?;
+                Some(account.to_owned())
+            };
+            let once = Idempotent::new(stage.idempotency.clone()).scope(account);
             App::new()
                 .app_data(Data::new(Arc::clone(&stage)))
                 .app_data(Data::new(stage.locks.clone()))

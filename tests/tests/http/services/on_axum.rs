@@ -6,7 +6,7 @@ use axum::{
     Extension, Router,
     body::Body,
     extract::{FromRef, Path, State},
-    http::StatusCode,
+    http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -30,7 +30,11 @@ impl FromRef<Shared> for Client {
 }
 
 pub(super) async fn serve(stage: Arc<Stage>) -> Service {
-    let once = IdempotencyLayer::new(stage.idempotency.clone());
+    let account = |parts: &Parts| {
+        let account = parts.headers.get("x-account")?.to_str().ok()?;
+        Some(account.to_owned())
+    };
+    let once = IdempotencyLayer::new(stage.idempotency.clone()).scope(account);
     let app = Router::new()
         .route("/attribute/{id}", post(attribute))
         .route("/extractor/{id}", post(extractor))
@@ -39,6 +43,7 @@ pub(super) async fn serve(stage: Arc<Stage>) -> Service {
         .route("/panic/{id}", post(panic_under_attribute))
         .route("/panic-extractor/{id}", post(panic_under_extractor))
         .route("/run/{id}", post(run))
+        .route("/line/{id}", post(line))
         .route("/refuse/{name}", get(refuse))
         .route("/once", post(thing_once).layer(once.clone()))
         .route("/other", post(thing_once).layer(once))
@@ -96,6 +101,13 @@ async fn run(State(shared): State<Shared>, item: Locked<Item>) -> Result<String,
         Ok(format!("item {id}"))
     };
     item.into_held().run(visit).await
+}
+
+/// As `attribute`, seen from before it has the lock.
+async fn line(state: State<Shared>, id: Path<u64>) -> Result<String, Refused> {
+    let shared = state.0.clone();
+    let _here = shared.0.come_in();
+    attribute(state, id).await
 }
 
 async fn refuse(State(shared): State<Shared>, Path(name): Path<String>) -> Refused {
