@@ -114,7 +114,8 @@ where
         Ok(body) => body,
         Err(refusal) => return Err(refused(refusal)),
     };
-    let print = Fingerprint::of(&Seen(request.request()), &body);
+    let (method, uri) = (request.method().as_str(), request.uri());
+    let print = Fingerprint::of(method, uri.path(), uri.query(), &body);
     match Box::pin(idempotency.enter(key, print)).await {
         Err(refusal) => Err(refused(refusal)),
         Ok(Entry::Replay(stored)) => Ok(request.into_response(replay(stored))),

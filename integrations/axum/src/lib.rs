@@ -70,13 +70,14 @@
 //! what logs.
 #![forbid(unsafe_code)]
 
+mod idempotent;
 mod locked;
 mod refused;
 mod request;
 
 pub use tairlock_tower::{
-    AnswerBody, Answers, Asked, BadKey, Held, Idempotency, IdempotencyLayer, IdempotencyService,
-    LockKey, LockLayer, LockService, Problem, Refusal, Unfinished, Until, idempotency,
+    AnswerBody, Answers, Asked, BadKey, Held, Idempotency, IdempotencyService, LockKey, LockLayer,
+    LockService, Problem, Refusal, Unfinished, Until, idempotency,
 };
 
-pub use self::{locked::Locked, refused::Refused};
+pub use self::{idempotent::IdempotencyLayer, locked::Locked, refused::Refused};

@@ -1,7 +1,7 @@
 //! A request of axum, as a [`LockKey`](crate::LockKey) sees it.
 
-use axum::extract::RawPathParams;
-use http::request::Parts;
+use axum::extract::{OriginalUri, RawPathParams};
+use http::{Uri, request::Parts};
 use tairlock_tower::Asked;
 
 pub(crate) struct Seen<'a> {
@@ -15,11 +15,11 @@ impl Asked for Seen<'_> {
     }
 
     fn path(&self) -> &str {
-        self.parts.uri.path()
+        uri(self.parts).path()
     }
 
     fn query(&self) -> Option<&str> {
-        self.parts.uri.query()
+        uri(self.parts).query()
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -30,4 +30,9 @@ impl Asked for Seen<'_> {
         let params = self.params.as_ref()?;
         params.iter().find(|(param, _)| *param == name).map(|(_, value)| value)
     }
+}
+
+/// The address as it was sent: a router that is nested in another one sees only the rest of it.
+pub(crate) fn uri(parts: &Parts) -> &Uri {
+    parts.extensions.get().map_or(&parts.uri, |OriginalUri(uri)| uri)
 }

@@ -65,7 +65,8 @@ async fn a_request_is_done_once_and_answered_alike() {
             assert_eq!(post(service.addr, "/once", &[], "ok").await.body, "thing 3: ok");
 
             // The same key for something else: other body, other path, other query.
-            let other = [("/once", "other"), ("/other", "ok"), ("/once?x", "ok")];
+            let other =
+                [("/once", "other"), ("/other", "ok"), ("/once?x", "ok"), ("/nested/once", "ok")];
             for (path, body) in other {
                 let headers = [("idempotency-key", "a")];
                 let refused = post(service.addr, path, &headers, body).await;

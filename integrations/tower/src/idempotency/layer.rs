@@ -9,7 +9,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, request::Parts};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, Uri, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tower_layer::Layer;
@@ -56,6 +56,7 @@ use crate::{AnswerBody, Refusal, Refused};
 pub struct IdempotencyLayer {
     idempotency: Idempotency,
     scope: Arc<Scope>,
+    uri: fn(&Parts) -> &Uri,
 }
 
 type Scope = dyn Fn(&Parts) -> Option<String> + Send + Sync;
@@ -63,7 +64,7 @@ type Scope = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 impl IdempotencyLayer {
     /// Treats requests so.
     pub fn new(idempotency: Idempotency) -> Self {
-        Self { idempotency, scope: Arc::new(|_| None) }
+        Self { idempotency, scope: Arc::new(|_| None), uri: |parts| &parts.uri }
     }
 
     /// Whose key it is: an account, a tenant. Keys of two scopes have nothing to do with each other.
@@ -76,6 +77,13 @@ impl IdempotencyLayer {
         scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         self.scope = Arc::new(scope);
+        self
+    }
+
+    /// Where the address is as it was sent, for routers that change it on the way.
+    #[doc(hidden)]
+    pub fn uri(mut self, uri: fn(&Parts) -> &Uri) -> Self {
+        self.uri = uri;
         self
     }
 }
@@ -118,7 +126,7 @@ where
         // The one that said it is ready; its clone has yet to be asked.
         let fresh = self.inner.clone();
         let mut ready = mem::replace(&mut self.inner, fresh);
-        let IdempotencyLayer { idempotency, scope } = self.layer.clone();
+        let IdempotencyLayer { idempotency, scope, uri } = self.layer.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let refused = |refusal| {
@@ -137,7 +145,8 @@ where
                 Ok(body) => body,
                 Err(refusal) => return refused(refusal),
             };
-            let print = Fingerprint::of(&parts, &body);
+            let (method, uri) = (parts.method.as_str(), uri(&parts));
+            let print = Fingerprint::of(method, uri.path(), uri.query(), &body);
             match Box::pin(idempotency.enter(key, print)).await {
                 Err(refusal) => refused(refusal),
                 Ok(Entry::Replay(stored)) => Ok(replay(stored)),

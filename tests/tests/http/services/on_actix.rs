@@ -10,7 +10,7 @@ use actix_web::{
     dev::ServiceRequest,
     get, post,
     rt::System,
-    web::{Data, Path, post as posted, resource},
+    web::{Data, Path, post as posted, resource, scope},
 };
 use tairlock::distributed_lock;
 use tairlock_actix::{Idempotent, Locked, Refused};
@@ -45,7 +45,8 @@ pub(super) fn serve(stage: Arc<Stage>) -> Service {
                 .service(run)
                 .service(refuse)
                 .service(resource("/once").wrap(once.clone()).route(posted().to(thing_once)))
-                .service(resource("/other").wrap(once).route(posted().to(thing_once)))
+                .service(resource("/other").wrap(once.clone()).route(posted().to(thing_once)))
+                .service(scope("/nested").wrap(once).route("/once", posted().to(thing_once)))
         };
         System::new().block_on(async move {
             let server = HttpServer::new(app).workers(2).disable_signals();

@@ -46,7 +46,8 @@ pub(super) async fn serve(stage: Arc<Stage>) -> Service {
         .route("/line/{id}", post(line))
         .route("/refuse/{name}", get(refuse))
         .route("/once", post(thing_once).layer(once.clone()))
-        .route("/other", post(thing_once).layer(once))
+        .route("/other", post(thing_once).layer(once.clone()))
+        .nest("/nested", Router::new().route("/once", post(thing_once)).layer(once))
         .layer(Extension(stage.answers.clone()))
         .with_state(Shared(stage));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
