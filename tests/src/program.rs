@@ -57,7 +57,8 @@ impl Program {
     /// # Panics
     /// If it does not end.
     pub fn kill(&mut self) {
-        self.end(Signal::KILL);
+        process::signal(self.child.id(), Signal::KILL).expect("SIGKILL");
+        assert!(process::wait(&mut self.child, BOUND).expect("waiting"), "it does not end");
     }
 
     /// Asks it to end (SIGTERM).
@@ -68,6 +69,14 @@ impl Program {
         process::signal(self.child.id(), Signal::TERM).expect("SIGTERM");
     }
 
+    /// Interrupts it (SIGINT), as Ctrl-C would.
+    ///
+    /// # Panics
+    /// If it cannot be interrupted.
+    pub fn interrupt(&self) {
+        process::signal(self.child.id(), Signal::INT).expect("SIGINT");
+    }
+
     /// Waits until it has ended; answers whether it said that all went well.
     ///
     /// # Panics
@@ -75,11 +84,6 @@ impl Program {
     pub fn ended_well(&mut self) -> bool {
         assert!(process::wait(&mut self.child, BOUND).expect("waiting"), "it does not end");
         self.child.wait().expect("its status").success()
-    }
-
-    fn end(&mut self, signal: Signal) {
-        process::signal(self.child.id(), signal).expect("a signal");
-        assert!(process::wait(&mut self.child, BOUND).expect("waiting"), "it does not end");
     }
 }
 

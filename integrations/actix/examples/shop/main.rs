@@ -30,12 +30,20 @@ async fn main() -> anyhow::Result<()> {
     let once = idempotency.clone();
     let app = move || App::new().configure(routes::routes(shop.clone(), once.clone()));
     let server = HttpServer::new(app).workers(2).bind(&args.listen)?;
+    let told_to_stop = setup::told_to_stop()?;
     for address in server.addrs() {
         say(&format!("listening on http://{address}"));
     }
 
-    // At SIGTERM, actix takes no new requests and waits for those under way; then the locks.
-    server.shutdown_timeout(30).run().await?;
+    // First no new requests, then those under way, also those whose clients have left; then the locks.
+    // By itself, actix would drop what is under way at a Ctrl-C.
+    let running = server.disable_signals().shutdown_timeout(30).run();
+    let handle = running.handle();
+    rt::spawn(async move {
+        told_to_stop.await;
+        handle.stop(true).await;
+    });
+    running.await?;
     idempotency.idle().await;
     job.abort();
     let released = client.close().await;

@@ -13,10 +13,7 @@ use clap::Parser as _;
 use setup::{Args, say};
 use shop::Shop;
 use tairlock_axum::Idempotency;
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::net::TcpListener;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -26,14 +23,7 @@ async fn main() -> anyhow::Result<()> {
     let idempotency = Idempotency::new(client.clone());
     let routes = routes::routes(shop.clone(), idempotency.clone());
 
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let told_to_stop = async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
+    let told_to_stop = setup::told_to_stop()?;
     let job = tokio::spawn(shop.report_every(args.report_every()));
     let listener = TcpListener::bind(&args.listen).await?;
     say(&format!("listening on http://{}", listener.local_addr()?));

@@ -1,9 +1,10 @@
-//! What the shop is told on the command line, and what it says.
+//! What the shop is told, on the command line and by signals, and what it says.
 
 use std::{io::Write as _, time::Duration};
 
 use clap::Parser;
 use tairlock::Client;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A shop: checkouts under a lock, a stock that is never oversold, a job that one machine runs.
 #[derive(Clone, Debug, Parser)]
@@ -37,6 +38,18 @@ impl Args {
     pub(crate) fn report_every(&self) -> Duration {
         Duration::from_secs(self.report_every.max(1))
     }
+}
+
+/// What resolves when Ctrl-C or SIGTERM comes.
+pub(crate) fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }
 
 /// Says a line on standard output.
