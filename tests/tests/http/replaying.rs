@@ -200,7 +200,11 @@ async fn a_request_whose_client_has_left_is_brought_to_its_end() {
             assert_eq!(retry.body, "thing 1: ok", "{kind:?}");
             assert_eq!(retry.header("idempotency-replayed"), Some("true"));
             assert_eq!(stage.visits(), 1);
-            stage.idempotency.idle().await;
+            stage.idempotency.close().await;
+            assert_eq!(once(service, "a", "ok").await.body, "thing 1: ok", "on record");
+            let closed = once(service, "b", "ok").await;
+            assert_eq!((closed.status, closed.header("retry-after")), (503, Some("1")));
+            assert_eq!(stage.visits(), 1);
         },
     )
     .await;

@@ -272,7 +272,7 @@ async fn a_shop_that_closes_brings_to_its_end_what_nobody_waits_for_any_more() {
         let server = server();
         let books = Books::of(&server).await;
         books.fill(10).await;
-        let mut shops = [kind.open(Some(&server), 1000), kind.open(Some(&server), 1)];
+        let mut shops = [kind.open(Some(&server), 3000), kind.open(Some(&server), 1)];
         let headers = [JSON, ("idempotency-key", "k")];
         let mut visitor = Visitor::that_resets(shops[0].addr).await;
         {
@@ -289,7 +289,8 @@ async fn a_shop_that_closes_brings_to_its_end_what_nobody_waits_for_any_more() {
         assert!(shops[0].process.ended_well());
         let again = try_post(shops[1].addr, &checkout(7), &headers, ONE_MUG).await;
         let again = again.expect("an answer");
-        assert_eq!((again.status, again.header("idempotency-replayed")), (201, Some("true")));
+        let replayed = again.header("idempotency-replayed");
+        assert_eq!((again.status, replayed), (201, Some("true")), "{kind:?}");
         assert_eq!((books.payments().await, books.account().await), (1, (9, vec![(7, 1)])));
     }
 }

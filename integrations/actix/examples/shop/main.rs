@@ -35,16 +35,16 @@ async fn main() -> anyhow::Result<()> {
         say(&format!("listening on http://{address}"));
     }
 
-    // First no new requests, then those under way, also those whose clients have left; then the locks.
-    // By itself, actix would drop what is under way at a Ctrl-C.
+    // First what has begun and whose client may have left, for which actix's workers do not wait; then
+    // those under way; then the locks. By itself, actix would drop what is under way at a Ctrl-C.
     let running = server.disable_signals().shutdown_timeout(30).run();
     let handle = running.handle();
     rt::spawn(async move {
         told_to_stop.await;
+        idempotency.close().await;
         handle.stop(true).await;
     });
     running.await?;
-    idempotency.idle().await;
     job.abort();
     let released = client.close().await;
     say(if released { "everything is released" } else { "what is not released ends with its ttl" });

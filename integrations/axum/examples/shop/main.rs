@@ -30,7 +30,7 @@ async fn main() -> anyhow::Result<()> {
 
     // First no new requests, then those under way, also those whose clients have left; then the locks.
     axum::serve(listener, routes).with_graceful_shutdown(told_to_stop).await?;
-    idempotency.idle().await;
+    idempotency.close().await;
     job.abort();
     let released = client.close().await;
     say(if released { "everything is released" } else { "what is not released ends with its ttl" });

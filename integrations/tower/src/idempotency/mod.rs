@@ -75,7 +75,14 @@ pub enum Unfinished {
 pub struct Idempotency {
     client: Client,
     rule: Arc<Rule>,
-    running: Arc<watch::Sender<usize>>,
+    running: Arc<watch::Sender<Running>>,
+}
+
+/// How many requests are under way, and whether more may be begun.
+#[derive(Default)]
+struct Running {
+    requests: usize,
+    closed: bool,
 }
 
 #[derive(Clone)]
@@ -109,7 +116,7 @@ impl Idempotency {
             unfinished: Unfinished::default(),
             answers: Answers::default(),
         };
-        Self { client, rule: Arc::new(rule), running: Arc::new(watch::Sender::new(0)) }
+        Self { client, rule: Arc::new(rule), running: Arc::default() }
     }
 
     /// The methods whose requests are treated so; others pass, whatever they carry. `POST` and `PATCH` by
@@ -174,15 +181,19 @@ impl Idempotency {
         self.set(|rule| rule.answers = answers)
     }
 
-    /// Waits until no request is under way: those whose clients have left too, for which a server that
-    /// goes down does not wait. To be called after the server has ended and before
-    /// [`Client::close`](tairlock::Client::close).
+    /// Begins no request any more, and waits until none is under way: those whose clients have left too,
+    /// for which a server that goes down does not wait. A request that would have to be begun is answered
+    /// 503 `closed`; what is on record is replayed.
+    ///
+    /// Before [`Client::close`](tairlock::Client::close). In actix also before the server is stopped, since
+    /// its workers end with their last connection; elsewhere best after the server has ended.
     ///
     /// # Cancel safety
-    /// Dropping the future loses nothing.
-    pub async fn idle(&self) {
+    /// Dropped, it stays closed, and loses nothing.
+    pub async fn close(&self) {
+        self.running.send_modify(|running| running.closed = true);
         // The sender is ours, so the channel is not closed.
-        _ = self.running.subscribe().wait_for(|&running| running == 0).await;
+        _ = self.running.subscribe().wait_for(|running| running.requests == 0).await;
     }
 
     /// How refusals are answered.

@@ -7,7 +7,7 @@ use tairlock::{Error, Expiry, LockGuard, Snapshot, Versioned};
 use tokio::sync::watch;
 
 use super::{
-    Fingerprint, Idempotency, Stored, Unfinished,
+    Fingerprint, Idempotency, Running, Stored, Unfinished,
     record::{RECORD, Record, State},
 };
 use crate::{Refusal, held::under};
@@ -40,7 +40,7 @@ impl Idempotency {
     ///
     /// # Errors
     /// [`Refusal::IdempotencyKeyReused`], [`Refusal::InFlight`], [`Refusal::Unfinished`],
-    /// [`Refusal::NotKept`]; [`Refusal::Lock`] if a server failed.
+    /// [`Refusal::NotKept`]; [`Refusal::Lock`] if a server failed, or after [`close`](Self::close).
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind.
@@ -76,7 +76,7 @@ impl Idempotency {
         let run = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         let own = Record { fingerprint: fingerprint.0, run, state: State::Begun };
         let unfinished = self.rule.unfinished;
-        let counted = Counted::one(&self.running);
+        let counted = Counted::one(&self.running).ok_or(Error::Closed)?;
         let run = Run { guard, record, own, key, version: begun, unfinished, counted };
         Ok(Entry::Run(Box::new(run)))
     }
@@ -201,17 +201,24 @@ impl fmt::Debug for Run {
 }
 
 /// One request under way, for as long as this lives.
-struct Counted(Arc<watch::Sender<usize>>);
+struct Counted(Arc<watch::Sender<Running>>);
 
 impl Counted {
-    fn one(running: &Arc<watch::Sender<usize>>) -> Self {
-        running.send_modify(|running| *running += 1);
-        Self(Arc::clone(running))
+    /// `None` if no more may be begun.
+    fn one(running: &Arc<watch::Sender<Running>>) -> Option<Self> {
+        let mut one = None;
+        running.send_modify(|state| {
+            if !state.closed {
+                state.requests += 1;
+                one = Some(Self(Arc::clone(running)));
+            }
+        });
+        one
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
+        self.0.send_modify(|running| running.requests -= 1);
     }
 }
