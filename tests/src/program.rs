@@ -77,6 +77,22 @@ impl Program {
         process::signal(self.child.id(), Signal::INT).expect("SIGINT");
     }
 
+    /// Stops it (SIGSTOP) until [`resume`](Self::resume).
+    ///
+    /// # Panics
+    /// If it cannot be stopped.
+    pub fn pause(&self) {
+        process::signal(self.child.id(), Signal::STOP).expect("SIGSTOP");
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    /// If it cannot be told.
+    pub fn resume(&self) {
+        process::signal(self.child.id(), Signal::CONT).expect("SIGCONT");
+    }
+
     /// Waits until it has ended; answers whether it said that all went well.
     ///
     /// # Panics

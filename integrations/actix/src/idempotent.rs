@@ -19,6 +19,7 @@ use tairlock_tower::{
     Idempotency, Refusal,
     idempotency::{Ended, Entry, Fingerprint, REPLAYED, Run, Stored},
 };
+use tracing::Instrument as _;
 
 use crate::{Refused, refused::status, request::Seen};
 
@@ -121,7 +122,7 @@ where
         Ok(Entry::Replay(stored)) => Ok(request.into_response(replay(stored))),
         Ok(Entry::Run(run)) => {
             request.set_payload(Payload::from(body));
-            match rt::spawn(work(inner, idempotency, run, request)).await {
+            match rt::spawn(work(inner, idempotency, run, request).in_current_span()).await {
                 Ok(Done::Answer(response)) => Ok(*response),
                 Ok(Done::Own(error)) => Err(error),
                 Ok(Done::Refused(refusal)) => Err(refused(refusal)),

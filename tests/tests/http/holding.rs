@@ -18,7 +18,7 @@ async fn of_64_at_once_one_is_inside_at_a_time() {
     let stage = Stage::new(Client::connect(server.url()).await.expect("a client"));
     for kind in BOTH {
         let service = kind.serve(&stage).await;
-        for path in ["/attribute/1", "/extractor/1", "/run/1"] {
+        for &path in kind.ways().iter().chain(&["/extractor/1"]) {
             let before = stage.visits();
             let addr = service.addr;
             let asked: Vec<_> = (0..64)
@@ -55,7 +55,7 @@ async fn after_an_answer_the_next_request_finds_the_lock_free() {
     let stage = Stage::new(Client::connect(server.url()).await.expect("a client"));
     for kind in BOTH {
         let service = kind.serve(&stage).await;
-        for path in ["/attribute/1", "/run/1"] {
+        for &path in kind.ways() {
             for _ in 0..50 {
                 assert_eq!(within(post(service.addr, path, &[], "")).await.status, 200);
                 assert!(stage.is_free("item:1").await, "{kind:?} {path}: answered, and not free");
@@ -92,7 +92,7 @@ async fn whose_lease_is_lost_is_dropped_and_says_so() {
     stage.close_gate();
     for kind in BOTH {
         let service = kind.serve(&stage).await;
-        for path in ["/attribute/1", "/run/1"] {
+        for &path in kind.ways() {
             let addr = service.addr;
             let asked = tokio::spawn(async move { post(addr, path, &[], "").await });
             within(stage.entered()).await;

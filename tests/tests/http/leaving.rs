@@ -12,8 +12,13 @@ use crate::{
 };
 
 /// Where to, and whether the connection is reset in the end.
-const WAYS: [(&str, bool); 4] =
-    [("/attribute/1", false), ("/attribute/1", true), ("/extractor/1", false), ("/run/1", true)];
+const WAYS: [(&str, bool); 5] = [
+    ("/attribute/1", false),
+    ("/attribute/1", true),
+    ("/extractor/1", false),
+    ("/run/1", true),
+    ("/layered/1", false),
+];
 
 async fn come(to: std::net::SocketAddr, reset: bool) -> Visitor {
     if reset { Visitor::that_resets(to).await } else { Visitor::to(to).await }

@@ -17,6 +17,14 @@ pub(crate) enum Kind {
 pub(crate) const BOTH: [Kind; 2] = [Kind::Axum, Kind::Actix];
 
 impl Kind {
+    /// Where a lock is taken in each of the ways that there are, and is free before the answer is sent.
+    pub(crate) const fn ways(self) -> &'static [&'static str] {
+        match self {
+            Self::Axum => &["/attribute/1", "/run/1", "/layered/1"],
+            Self::Actix => &["/attribute/1", "/run/1"],
+        }
+    }
+
     /// Serves `stage` until the answer is dropped.
     pub(crate) async fn serve(self, stage: &Arc<Stage>) -> Service {
         let stage = Arc::clone(stage);

@@ -14,6 +14,7 @@ use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tower_layer::Layer;
 use tower_service::Service;
+use tracing::Instrument as _;
 
 use super::{Ended, Entry, Fingerprint, Idempotency, REPLAYED, Run, Stored};
 use crate::{AnswerBody, Refusal, Refused};
@@ -21,7 +22,7 @@ use crate::{AnswerBody, Refusal, Refused};
 /// Does requests with an `Idempotency-Key` once, and answers those that repeat them alike.
 ///
 /// Needs a tokio runtime: a request that has begun is a task of its own, so that it comes to its end
-/// also if its client leaves.
+/// also if its client leaves. It is in the same tracing span, and sees no task-local value.
 ///
 /// ```
 /// use std::{convert::Infallible, sync::atomic::{AtomicU32, Ordering}};
@@ -153,7 +154,7 @@ where
                 Ok(Entry::Run(run)) => {
                     let request = Request::from_parts(parts, A::from(body));
                     let work = work(idempotency.clone(), run, ready, request);
-                    match tokio::spawn(work).await {
+                    match tokio::spawn(work.in_current_span()).await {
                         Ok(Done::Answer(response)) => Ok(response),
                         Ok(Done::Own(error)) => Err(error),
                         Ok(Done::Refused(refusal)) => refused(refusal),

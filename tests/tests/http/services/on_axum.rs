@@ -1,6 +1,6 @@
 //! The service on axum.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -11,7 +11,7 @@ use axum::{
     routing::{get, post},
 };
 use tairlock::{Client, distributed_lock};
-use tairlock_axum::{IdempotencyLayer, Locked, Refused};
+use tairlock_axum::{IdempotencyLayer, LockLayer, Locked, Refused};
 use tokio::net::TcpListener;
 
 use super::{Service, thing};
@@ -35,6 +35,11 @@ pub(super) async fn serve(stage: Arc<Stage>) -> Service {
         Some(account.to_owned())
     };
     let once = IdempotencyLayer::new(stage.idempotency.clone()).scope(account);
+    let by_id = LockLayer::new(stage.locks.clone(), |request: &Parts| {
+        let id = request.uri.path().strip_prefix("/layered/")?;
+        Some(format!("item:{id}"))
+    });
+    let by_id = by_id.options(|lock| lock.wait(Duration::from_secs(50)));
     let app = Router::new()
         .route("/attribute/{id}", post(attribute))
         .route("/extractor/{id}", post(extractor))
@@ -43,6 +48,7 @@ pub(super) async fn serve(stage: Arc<Stage>) -> Service {
         .route("/panic/{id}", post(panic_under_attribute))
         .route("/panic-extractor/{id}", post(panic_under_extractor))
         .route("/run/{id}", post(run))
+        .route("/layered/{id}", post(layered).layer(by_id))
         .route("/line/{id}", post(line))
         .route("/refuse/{name}", get(refuse))
         .route("/once", post(thing_once).layer(once.clone()))
@@ -102,6 +108,11 @@ async fn run(State(shared): State<Shared>, item: Locked<Item>) -> Result<String,
         Ok(format!("item {id}"))
     };
     item.into_held().run(visit).await
+}
+
+async fn layered(State(shared): State<Shared>, Path(id): Path<u64>) -> String {
+    shared.0.visit().await;
+    format!("item {id}")
 }
 
 /// As `attribute`, seen from before it has the lock.
