@@ -1,11 +1,13 @@
 //! The web integrations, over real connections: what a client of a service notices.
 
+mod crowd;
 mod handlers;
 mod holding;
 mod idempotency;
 mod leaving;
 mod refusals;
 mod replaying;
+mod selling;
 mod services;
 mod shops;
 mod stage;
