@@ -158,9 +158,15 @@ impl<'a> Attempt<'a> {
     }
 
     async fn line(&self) -> Result<SharedLine, Fault> {
+        let own = drive::lock(&self.lines).last.clone().filter(|line| line.is_callers_own());
+        if let Some(line) = own {
+            return Ok(line);
+        }
         let line = self.inner.node.line(Role::Commands).await?;
         let mut lines = drive::lock(&self.lines);
-        lines.several |= lines.last.as_ref().is_some_and(|last| !Arc::ptr_eq(last, &line));
+        let changed = lines.last.as_ref().is_some_and(|last| !Arc::ptr_eq(last, &line));
+        // Behind a caller's own line there may have been any number.
+        lines.several |= changed || line.is_callers_own();
         lines.last = Some(Arc::clone(&line));
         Ok(line)
     }

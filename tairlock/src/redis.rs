@@ -165,6 +165,20 @@ pub fn address(info: &redis::ConnectionInfo) -> String {
     info.addr().to_string()
 }
 
+/// Whether no two of `clients` go to the same place, whatever the database there.
+///
+/// # Errors
+/// [`crate::ConfigError::SameServer`].
+pub fn all_different(clients: &[redis::Client]) -> Result<(), crate::ConfigError> {
+    let mut places: Vec<String> =
+        clients.iter().map(|client| address(client.get_connection_info())).collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(crate::ConfigError::SameServer { place: pair[0].clone() }),
+        None => Ok(()),
+    }
+}
+
 /// Reads a URL, and says what is wrong with it without repeating it: it may hold a password.
 ///
 /// `TCP_NODELAY` is on: between two hosts a command must not wait for the acknowledgement of the one

@@ -10,6 +10,7 @@ mod exstring;
 mod fence;
 mod fenced;
 mod hash;
+mod identity;
 mod ifeq;
 mod inspect;
 mod program;
@@ -25,6 +26,7 @@ use std::{
 
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
+pub use identity::{identify, identity};
 pub use remaining::{INVALIDATE, name, track, tracks};
 pub use wire::{Arg, Batch, Command, Reply};
 

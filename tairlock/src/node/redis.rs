@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) connect_within: Duration,
     /// In front of the key that detection asks about, so that a user confined to it may ask.
     pub(crate) prefix: Arc<[u8]>,
+    /// Whether to find out which server it is.
+    pub(crate) identify: bool,
 }
 
 pub(crate) struct RedisNode {
@@ -89,7 +91,11 @@ impl RedisNode {
             let wire = self.open(role, runtime).await?;
             let line = RedisLine::new(wire);
             let speech = line.detect(&self.settings.prefix).await?;
-            Ok(RedisLine { speech, ..line })
+            let server = match self.settings.identify {
+                true => dialect::identity(line.send(&dialect::identify()).await?.first())?,
+                false => None,
+            };
+            Ok(RedisLine { speech, server, ..line })
         };
         runtime.limit(within, attempt).await.unwrap_or_else(|| {
             let text = format!("{place}: no connection within {within:?}");
@@ -145,13 +151,6 @@ impl RedisNode {
         dialect::tracks(line.send(&dialect::track(elsewhere)).await?.first())?;
         Ok(line)
     }
-
-    fn place(&self) -> String {
-        match &self.source {
-            Source::Client(client) => address(client.get_connection_info()),
-            Source::Connection(_) | Source::Manager(_) => "the given connection".to_owned(),
-        }
-    }
 }
 
 async fn multiplexed(
@@ -198,6 +197,13 @@ impl Node for RedisNode {
             opened.unwrap_or_else(|| Err(late())).map(|line| Arc::new(line) as SharedLine)
         })
     }
+
+    fn place(&self) -> String {
+        match &self.source {
+            Source::Client(client) => address(client.get_connection_info()),
+            Source::Connection(_) | Source::Manager(_) => "the given connection".to_owned(),
+        }
+    }
 }
 
 impl fmt::Debug for RedisNode {
@@ -215,13 +221,16 @@ struct RedisLine {
     wire: Wire,
     speech: Speech,
     broken: AtomicBool,
+    /// Which server it is.
+    server: Option<Box<str>>,
     /// Who is told, where that is another connection.
     _ear: Option<Ear>,
 }
 
 impl RedisLine {
     fn new(wire: Wire) -> Self {
-        Self { wire, speech: Speech::default(), broken: AtomicBool::new(false), _ear: None }
+        let (speech, broken) = (Speech::default(), AtomicBool::new(false));
+        Self { wire, speech, broken, server: None, _ear: None }
     }
 
     async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
@@ -271,6 +280,10 @@ impl Line for RedisLine {
                 Err(Fault::ambiguous(FaultKind::NoReply, text))
             })
         })
+    }
+
+    fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 }
 

@@ -29,7 +29,7 @@ pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
-pub use quorum::{Quorum, Round, Unheard, Via};
+pub use quorum::{Quorum, Roll, Round, Unheard, Via};
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use update::{Update, Updated};
 

@@ -57,6 +57,17 @@ impl Quorum {
         self.nodes - self.needed
     }
 
+    /// Whether enough servers are left where `faults` came from some of them.
+    ///
+    /// # Errors
+    /// What the faults come to, if not.
+    pub fn bears(self, faults: &[Fault]) -> Result<(), Fault> {
+        if faults.len() <= self.spare() {
+            return Ok(());
+        }
+        Err(no_quorum(self, faults.iter(), false))
+    }
+
     /// How long one server has, of the time that an operation has: a round that is to be taken back takes
     /// twice as long.
     fn patience(within: Duration) -> Duration {
@@ -73,6 +84,33 @@ pub struct Via {
     /// not answered may be under way on it, and on another one would be overtaken. Where that connection
     /// is gone, the answer is a fault, and nothing is sent.
     pub same: bool,
+}
+
+/// Which server answers at each place, so that none is counted twice: two names may lead to one.
+#[derive(Debug)]
+pub struct Roll(Vec<Option<Box<str>>>);
+
+impl Roll {
+    /// Nobody is known.
+    #[must_use]
+    pub fn new(quorum: Quorum) -> Self {
+        Self(vec![None; quorum.nodes])
+    }
+
+    /// At place `node` the server called `id` answers; one that restarts has a new name.
+    ///
+    /// # Errors
+    /// The place where the same server has answered.
+    pub fn enter(&mut self, node: usize, id: Option<&str>) -> Result<(), usize> {
+        if let Some(id) = id
+            && let Some(other) = self.0.iter().position(|known| known.as_deref() == Some(id))
+            && other != node
+        {
+            return Err(other);
+        }
+        self.0[node] = id.map(Into::into);
+        Ok(())
+    }
 }
 
 /// What a caller's rounds so far leave behind: which servers have not answered a release.
