@@ -19,6 +19,7 @@ use crate::{
     Client, LockGuard,
     client::Inner,
     drive::{self, Port},
+    node::SharedLine,
 };
 
 /// A lock as it is asked for: its key and its options. Cheap to clone, and usable any number of times.
@@ -124,6 +125,7 @@ struct Attempt<'a> {
     inner: &'a Inner,
     machine: Mutex<Acquire>,
     turn: Option<Turn>,
+    line: SharedLine,
     key: Key,
     token: Token,
     ttl: Ttl,
@@ -138,7 +140,9 @@ impl<'a> Attempt<'a> {
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
-        Self { inner, machine, turn, key, token, ttl: request.ttl }
+        let line = inner.commands.for_one_caller();
+        let line = line.unwrap_or_else(|| Arc::clone(&inner.commands));
+        Self { inner, machine, turn, line, key, token, ttl: request.ttl }
     }
 
     /// Stands in line if somebody is in front. Asked after the bell was listened for.
@@ -152,7 +156,7 @@ impl<'a> Attempt<'a> {
 impl Port<Route> for Attempt<'_> {
     fn call(&self, route: Route, op: &Op, within: Duration) -> Result<Verdict, Fault> {
         match (route, &self.inner.listener) {
-            (Route::Commands, _) => self.inner.commands.call(op, within),
+            (Route::Commands, _) => self.line.call(op, within),
             (Route::Listener, Some(listener)) => listener.ask(op, within),
             (Route::Listener, None) => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
         }

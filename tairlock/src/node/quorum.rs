@@ -161,7 +161,12 @@ impl Port<Via> for QuorumLine {
                 let line = self.connection(via, &op, within).await?;
                 line.call(&op, within.saturating_sub(time::now().since(began))).await
             };
-            asked.await.map_err(|fault| fault.at(&self.members.all[via.node].place))
+            asked.await.map_err(|fault| {
+                if fault.kind() == FaultKind::Unreachable {
+                    drive::lock(&self.carried)[via.node] = None;
+                }
+                fault.at(&self.members.all[via.node].place)
+            })
         })
     }
 

@@ -35,6 +35,7 @@ pub(super) fn client<E: Executor>(
         builder = builder.wake(Wake::Poll);
     }
     builder = match (place, &config.url) {
+        _ if !config.quorum.is_empty() => builder.quorum(&config.quorum),
         (_, Some(url)) => builder.url(url),
         (Place::Memory(store), None) => builder.store(store.clone()),
         (Place::Real(_), None) => builder.url(place.url().expect("is real")),

@@ -30,6 +30,7 @@ impl World for Blocking {
             builder = builder.wake(Wake::Poll);
         }
         builder = match (place, &config.url) {
+            _ if !config.quorum.is_empty() => builder.quorum(&config.quorum),
             (_, Some(url)) => builder.url(url),
             (Place::Memory(store), None) => builder.store(store.clone()),
             (Place::Real(_), None) => builder.url(place.url().expect("is real")),

@@ -81,6 +81,8 @@ pub struct Config {
     pub label: Option<&'static str>,
     /// Instead of the place's own address.
     pub url: Option<String>,
+    /// A quorum of these, instead of the place.
+    pub quorum: Vec<String>,
     /// Instead of the default response deadline.
     pub response: Option<Duration>,
     /// It polls for locks that others hold.

@@ -2,19 +2,22 @@
 
 use std::{
     fmt,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
     Fault, FaultKind,
-    dialect::{Batch, Reply, Speech},
+    dialect::{self, Batch, Reply, Speech},
     proto::{Op, Verdict},
     redis::{address, connect_fault, refuses_hello, resp2, speaks_resp3},
 };
 
 use super::{Outage, wire::Wire};
+
+/// How long it takes to read what has arrived.
+const AT_HAND: Duration = Duration::from_millis(2);
 
 /// Opens connections to one server.
 pub(crate) struct Connector {
@@ -24,6 +27,8 @@ pub(crate) struct Connector {
     prefix: Arc<[u8]>,
     within: Duration,
     outage: Outage,
+    /// Which server it was when last connected to, where that is to be found out.
+    server: Option<Mutex<Option<Box<str>>>>,
 }
 
 /// A place for a connection, which is opened when it is needed.
@@ -40,6 +45,11 @@ struct Open {
 }
 
 impl Seat {
+    /// Closes what is in it.
+    pub(super) fn give_up(&mut self) {
+        self.0 = None;
+    }
+
     /// Asks, if there is a connection, and gives it up if that fails.
     pub(super) fn call(&mut self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
         let Some(Open { connection, speech, patience, .. }) = &mut self.0 else {
@@ -61,7 +71,57 @@ impl Connector {
             tairlock::tls::choose_cryptography();
         }
         let (client, db) = terse(client)?;
-        Ok(Self { client, db, prefix, within, outage: Outage::default() })
+        Ok(Self { client, db, prefix, within, outage: Outage::default(), server: None })
+    }
+
+    /// Finds out which server it is, too.
+    pub(crate) fn identifying(self) -> Self {
+        Self { server: Some(Mutex::default()), ..self }
+    }
+
+    /// Which server it was when last connected to.
+    pub(crate) fn server(&self) -> Option<Box<str>> {
+        let server = self.server.as_ref()?;
+        server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sends what `op` begins with, connecting first where that is needed.
+    pub(super) fn begin(&self, seat: &mut Seat, op: &Op, within: Duration) -> Result<(), Fault> {
+        let until = Instant::now() + within;
+        let Open { connection, speech, patience, known } = self.opened(seat, within)?;
+        let left = until.saturating_duration_since(Instant::now());
+        let asked = Wire { connection, patience }.ask(op, speech, left);
+        if let Err(fault) = &asked {
+            self.outage.note(fault, *known);
+            seat.0 = None;
+        }
+        asked
+    }
+
+    /// Reads what was answered to [`Connector::begin`].
+    pub(super) fn finish(
+        &self,
+        seat: &mut Seat,
+        op: &Op,
+        until: Instant,
+    ) -> Result<Verdict, Fault> {
+        let Some(Open { connection, speech, patience, known }) = &mut seat.0 else {
+            return Err(Fault::ambiguous(FaultKind::Unreachable, "the connection was given up"));
+        };
+        let mut wire = Wire { connection, patience };
+        // An answer that is there already counts, however long others were waited for.
+        let until = until.max(Instant::now() + AT_HAND);
+        match wire.patient(until).and_then(|()| wire.hear(op, speech, until)) {
+            Ok(answer) => {
+                *known = Instant::now();
+                answer
+            }
+            Err(fault) => {
+                self.outage.note(&fault, *known);
+                seat.0 = None;
+                Err(fault)
+            }
+        }
     }
 
     /// Whether a command can go down the connection in `seat` as it is.
@@ -71,7 +131,7 @@ impl Connector {
 
     /// Opens a connection, unless there is one.
     pub(super) fn open(&self, seat: &mut Seat) -> Result<(), Fault> {
-        self.opened(seat).map(drop)
+        self.opened(seat, self.within).map(drop)
     }
 
     /// How long that may take.
@@ -85,7 +145,7 @@ impl Connector {
 
     /// Says what is no operation, connecting first where that is needed.
     pub(super) fn say(&self, seat: &mut Seat, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        let Open { connection, patience, .. } = self.opened(seat)?;
+        let Open { connection, patience, .. } = self.opened(seat, self.within)?;
         Wire { connection, patience }.say(batch, self.within)
     }
 
@@ -96,7 +156,7 @@ impl Connector {
         op: &Op,
         within: Duration,
     ) -> Result<Verdict, Fault> {
-        let Open { connection, speech, patience, known } = self.opened(seat)?;
+        let Open { connection, speech, patience, known } = self.opened(seat, self.within)?;
         let mut wire = Wire { connection, patience };
         match wire.exchange(op, speech, within) {
             Ok(answer) => {
@@ -111,17 +171,17 @@ impl Connector {
         }
     }
 
-    fn opened<'a>(&self, seat: &'a mut Seat) -> Result<&'a mut Open, Fault> {
+    fn opened<'a>(&self, seat: &'a mut Seat, within: Duration) -> Result<&'a mut Open, Fault> {
         let usable = seat.0.take().filter(|open| !self.outage.since(open.known));
         let open = match usable {
             Some(open) => open,
-            None => self.connect()?,
+            None => self.connect(self.within.min(within))?,
         };
         Ok(seat.0.insert(open))
     }
 
-    fn connect(&self) -> Result<Open, Fault> {
-        let until = Instant::now() + self.within;
+    fn connect(&self, within: Duration) -> Result<Open, Fault> {
+        let until = Instant::now() + within;
         let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let failed = |error: RedisError| self.failed(&error);
         let connection = match self.client.get_connection_with_timeout(left()) {
@@ -139,6 +199,12 @@ impl Connector {
             let place = address(self.client.get_connection_info());
             Fault::new(fault.kind(), format!("{place}: {fault}"))
         })?;
+        if let Some(server) = &self.server {
+            let mut wire = Wire { connection: &mut connection, patience: &mut patience };
+            let said = wire.say(&dialect::identify(), left())?;
+            *server.lock().unwrap_or_else(PoisonError::into_inner) =
+                dialect::identity(said.first())?;
+        }
         Ok(Open { connection, speech, patience, known: Instant::now() })
     }
 

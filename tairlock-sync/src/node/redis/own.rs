@@ -3,8 +3,9 @@
 use std::{
     convert::Infallible,
     fmt,
+    ops::DerefMut,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use r2d2::{ManageConnection, NopErrorHandler, Pool};
@@ -15,7 +16,7 @@ use tairlock::{
 };
 
 use super::{
-    super::Line,
+    super::{Asked, Begun, Line},
     connector::{Connector, Seat},
 };
 
@@ -100,6 +101,50 @@ impl Line for OwnPool {
         let mut seat = self.seat(self.connector.within())?;
         self.connector.open(&mut seat)
     }
+
+    fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
+        let seat = match self.seat(within) {
+            Ok(seat) => seat,
+            Err(fault) => return Begun::Over(Err(fault)),
+        };
+        Asking::begin(seat, &self.connector, op, within)
+    }
+
+    fn server(&self) -> Option<Box<str>> {
+        self.connector.server()
+    }
+}
+
+/// A question that was sent and not yet answered. Dropped so, it takes its connection along.
+struct Asking<'a, S: DerefMut<Target = Seat>> {
+    seat: S,
+    connector: &'a Connector,
+    op: Op,
+    answered: bool,
+}
+
+impl<'a, S: DerefMut<Target = Seat> + 'a> Asking<'a, S> {
+    fn begin(mut seat: S, connector: &'a Connector, op: Op, within: Duration) -> Begun<'a> {
+        match connector.begin(&mut seat, &op, within) {
+            Ok(()) => Begun::Asked(Box::new(Self { seat, connector, op, answered: false })),
+            Err(fault) => Begun::Over(Err(fault)),
+        }
+    }
+}
+
+impl<S: DerefMut<Target = Seat>> Asked for Asking<'_, S> {
+    fn answer(&mut self, until: Instant) -> Result<Verdict, Fault> {
+        self.answered = true;
+        self.connector.finish(&mut self.seat, &self.op, until)
+    }
+}
+
+impl<S: DerefMut<Target = Seat>> Drop for Asking<'_, S> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.seat.give_up();
+        }
+    }
 }
 
 impl fmt::Debug for OwnPool {
@@ -136,6 +181,15 @@ impl Line for OwnLine {
 
     fn ready(&self) -> Result<(), Fault> {
         self.connector.open(&mut self.seat.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
+        let seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        Asking::begin(seat, &self.connector, op, within)
+    }
+
+    fn server(&self) -> Option<Box<str>> {
+        self.connector.server()
     }
 }
 
