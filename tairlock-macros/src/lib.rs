@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod choices;
 mod expand;
 mod function;
 mod krate;
@@ -9,12 +10,15 @@ mod literal;
 mod model;
 mod options;
 mod shape;
+#[cfg(test)]
+mod shown;
 mod template;
 
 use proc_macro::TokenStream;
 use quote::ToTokens;
 
 #[doc = include_str!("distributed_lock.md")]
+#[doc = include_str!("expansions.md")]
 #[proc_macro_attribute]
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     let expansion = match model::Model::new(args.into(), item.into()) {

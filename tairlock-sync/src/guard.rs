@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tairlock::{
     Error, Fault, Key, Lease, LeaseState, LossReason, Operation, Release,
+    core_private::{Held, lent},
     proto::{Op, Tenancy, Verdict, response_deadline},
     time,
 };
@@ -39,6 +40,29 @@ pub struct LockGuard {
 impl LockGuard {
     pub(crate) const fn new(client: Client, lease: Lease, tenancy: Tenancy) -> Self {
         Self { client, lease, tenancy, over: false }
+    }
+
+    /// A share in what a call around this one holds: for it, there is nothing to release.
+    pub(crate) fn lent(client: Client, held: Held) -> Self {
+        Self { client, lease: held.lease, tenancy: held.tenancy, over: true }
+    }
+
+    /// Whether it is a share in what a call around this one holds.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.over
+    }
+
+    /// What its owner is told if it is lost.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        match self.state() {
+            LeaseState::Lost(reason) => Some(Error::Lost { key: self.key().clone(), reason }),
+            _ => None,
+        }
+    }
+
+    /// What it holds, for the scope of a body.
+    pub(crate) fn held(&self) -> Held {
+        Held { client: self.client.id(), lease: self.lease.clone(), tenancy: self.tenancy }
     }
 
     /// The lock's key, prefix included.
@@ -92,6 +116,9 @@ impl LockGuard {
     /// [`Error::Backend`] if the server refuses the release (a permission is missing, say). A reply
     /// that is lost is no error but [`Release::Unknown`].
     pub fn release(mut self) -> Result<Release, Error> {
+        if self.is_lent() {
+            return Ok(lent(self.state()));
+        }
         let client = self.client.clone();
         let inner = client.inner();
         let op = self.begin();
@@ -105,7 +132,10 @@ impl LockGuard {
     /// Nothing is renewed from here on; answers what to send.
     fn begin(&self) -> Op {
         let (lease, tenancy, now) = (&self.lease, self.tenancy, time::now());
-        self.client.inner().keep.with(|keeper| keeper.begin_release(lease, tenancy, now))
+        let inner = self.client.inner();
+        let op = inner.keep.with(|keeper| keeper.begin_release(lease, tenancy, now));
+        inner.crowds.released(lease.key(), now);
+        op
     }
 
     fn end(&mut self, reply: Result<Verdict, Fault>) -> Result<Release, Fault> {

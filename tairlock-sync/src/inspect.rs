@@ -5,7 +5,7 @@ use std::{sync::Mutex, time::Duration};
 use event_listener::{Event, EventListener};
 use tairlock::{
     Error, Fault, Holder, Operation,
-    proto::{Inquiry, Op, Verdict},
+    proto::{Event as Told, Inquiry, Op, Verdict},
 };
 
 use crate::{
@@ -101,7 +101,7 @@ impl Port<()> for Asking<'_> {
         Event::new().listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<Told> {
+        None
     }
 }

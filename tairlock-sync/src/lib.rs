@@ -42,7 +42,7 @@
 //! # Features
 //!
 //! `redis` (default) for servers, `serde` (default) for values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the
-//! attribute. With `rustls`, *ring* does the cryptography unless the program has installed another
+//! attribute, `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the cryptography unless the program has installed another
 //! `rustls::crypto::CryptoProvider` before it connects.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -58,7 +58,9 @@ mod fenced;
 mod guard;
 mod inspect;
 mod keep;
+mod listen;
 mod lock;
+mod lock_all;
 mod node;
 mod versioned;
 
@@ -72,7 +74,8 @@ mod tests;
 #[doc(inline)]
 pub use tairlock::{
     Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
-    Lease, LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, Written, memory,
+    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, Written,
+    memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;
@@ -84,5 +87,6 @@ pub use self::{
     fenced::Fenced,
     guard::LockGuard,
     lock::Lock,
+    lock_all::{LockAll, LockGuards},
     versioned::Versioned,
 };

@@ -1,16 +1,24 @@
 //! What the attribute expands to. Exempt from semantic versioning: write nothing against it.
 
+#[path = "private/hold.rs"]
+mod hold;
+
 pub use core;
+pub use core::{
+    option::Option::{self, None, Some},
+    time::Duration,
+};
 pub use std;
 
 pub use tairlock::{
     IsConflict, Lease,
-    core_private::{Outcome, Template},
+    core_private::{Template, or_else, outcome, skip, skip_or_else},
     value::{Change, DEFAULT_ATTEMPTS, DEFAULT_WITHIN},
 };
 
+pub use self::hold::hold;
 pub use crate::versioned::Updating;
-use crate::{Client, Codec, Coded, Error, Lock, LockGuard, Versioned, default::default_client};
+use crate::{Client, Codec, Coded, Error, Lock, LockAll, Versioned, default::default_client};
 
 /// A lock on the default client. That there is none is said when the lock is asked for.
 pub fn default_lock(key: impl AsRef<[u8]>) -> Lock {
@@ -25,47 +33,22 @@ pub fn lock_on(client: &Client, key: impl AsRef<[u8]>) -> Lock {
     client.lock(key)
 }
 
-/// Runs `body` under `lock`, and answers in its own words: for results that can carry our error.
-///
-/// A body that blocks cannot be cut off: it runs to its end, and then the caller is told of a loss.
-pub fn hold<T, F>(lock: Lock, body: F) -> T
-where
-    T: Outcome,
-    F: FnOnce(Lease) -> T,
-{
-    let guard = match lock.acquire() {
-        Ok(guard) => guard,
-        Err(error) => return T::denied(error),
-    };
-    let output = body(guard.lease().clone());
-    match settle(guard) {
-        Some(lost) => output.tainted(lost),
-        None => output,
+/// Several locks on the default client.
+pub fn default_locks<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> LockAll {
+    match default_client() {
+        Ok(client) => client.lock_all(keys),
+        Err(error) => LockAll::new(Err(error), Err(Error::Closed)),
     }
 }
 
-/// As [`hold`], for results of any kind: `or_else` makes one of our error.
-pub fn hold_or<T, F, O>(lock: Lock, or_else: O, body: F) -> T
-where
-    F: FnOnce(Lease) -> T,
-    O: FnOnce(Error) -> T,
-{
-    let guard = match lock.acquire() {
-        Ok(guard) => guard,
-        Err(error) => return or_else(error),
-    };
-    let output = body(guard.lease().clone());
-    match settle(guard) {
-        Some(lost) => or_else(lost),
-        None => output,
-    }
+/// Several locks on the client named by `using`.
+pub fn locks_on<K: AsRef<[u8]>>(client: &Client, keys: impl IntoIterator<Item = K>) -> LockAll {
+    client.lock_all(keys)
 }
 
-/// Gives the lock back; answers the loss if it was not ours to the end.
-fn settle(guard: LockGuard) -> Option<Error> {
-    let (key, state) = (guard.key().clone(), guard.state());
-    let reason = tairlock::core_private::loss(state, guard.release().ok())?;
-    Some(Error::Lost { key, reason })
+/// One of several keys.
+pub fn key(key: impl AsRef<[u8]>) -> Vec<u8> {
+    key.as_ref().to_vec()
 }
 
 /// A value on the default client. That there is none is said when it is asked for.
@@ -97,7 +80,7 @@ pub struct Again(tairlock::proto::Again);
 
 /// For a body that may run `attempts` times within `within`.
 #[must_use]
-pub fn again(attempts: u32, within: std::time::Duration) -> Again {
+pub fn again(attempts: u32, within: Duration) -> Again {
     let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
     Again(tairlock::proto::Again::new(attempts, within, seed, tairlock::time::now()))
 }

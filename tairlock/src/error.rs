@@ -35,6 +35,15 @@ pub enum Error {
         /// How it was lost.
         reason: LossReason,
     },
+    /// The call is inside of a body that holds this very lock, and would wait for itself.
+    #[error(
+        "lock {key:?} is held by the call that asks for it again, which would wait for itself; pass \
+         `reentrant = true` to share its lease, or take the lock once, around both"
+    )]
+    WouldDeadlock {
+        /// The lock.
+        key: Key,
+    },
     /// The value's version is not the expected one; nothing was written.
     #[error("value {key:?} {}; read it and try again", Moved(*expected, *found))]
     Conflict {
@@ -169,6 +178,7 @@ impl Error {
             | Self::Absent { .. }
             | Self::Decode { .. }
             | Self::Encode { .. }
+            | Self::WouldDeadlock { .. }
             | Self::Config(_)
             | Self::NoDefaultClient
             | Self::Closed => false,
@@ -182,6 +192,7 @@ impl Error {
             Self::Busy { key }
             | Self::TimedOut { key, .. }
             | Self::Lost { key, .. }
+            | Self::WouldDeadlock { key }
             | Self::Conflict { key, .. }
             | Self::Exhausted { key, .. }
             | Self::MaybeCommitted { key, .. }
@@ -340,6 +351,11 @@ pub enum ConfigError {
     /// An update tries at least once.
     #[error("an update has at least 1 attempt")]
     NoAttempts,
+    /// Several locks are at least one.
+    #[error(
+        "no key: name at least one lock, or do without the lock where there is nothing to lock"
+    )]
+    NoKeys,
     /// A deadline of zero never lets a command finish.
     #[error("the {what} deadline must not be zero")]
     ZeroDeadline {

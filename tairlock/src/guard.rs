@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Client, Error, Key, Lease, LeaseState, LossReason, Operation, Release,
+    core_private::{Held, lent},
     node::{Role, ask},
     proto::{Op, Tenancy, response_deadline},
     runtime::Runtime,
@@ -28,6 +29,29 @@ pub struct LockGuard {
 impl LockGuard {
     pub(crate) const fn new(client: Client, lease: Lease, tenancy: Tenancy) -> Self {
         Self { client, lease, tenancy, over: false }
+    }
+
+    /// A share in what a call around this one holds: for it, there is nothing to release.
+    pub(crate) fn lent(client: Client, held: Held) -> Self {
+        Self { client, lease: held.lease, tenancy: held.tenancy, over: true }
+    }
+
+    /// Whether it is a share in what a call around this one holds.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.over
+    }
+
+    /// What its owner is told if it is lost.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        match self.state() {
+            LeaseState::Lost(reason) => Some(Error::Lost { key: self.key().clone(), reason }),
+            _ => None,
+        }
+    }
+
+    /// What it holds, for the scope of a body.
+    pub(crate) fn held(&self) -> Held {
+        Held { client: self.client.id(), lease: self.lease.clone(), tenancy: self.tenancy }
     }
 
     /// The lock's key, prefix included.
@@ -86,11 +110,16 @@ impl LockGuard {
     /// again in the background.
     pub async fn release(self) -> Result<Release, Error> {
         let mut guard = self;
+        if guard.is_lent() {
+            return Ok(lent(guard.state()));
+        }
         let keep = std::sync::Arc::clone(&guard.client.inner().keep);
+        let now = time::now();
         let begin = |keeper: &mut crate::proto::Keeper<_>| {
-            keeper.begin_release(&guard.lease, guard.tenancy, time::now())
+            keeper.begin_release(&guard.lease, guard.tenancy, now)
         };
         let op = keep.with(begin);
+        guard.client.inner().crowds.released(guard.lease.key(), now);
         let reply = guard.send(op).await;
         // From here on there is no await: what follows is not cut off.
         guard.over = true;
@@ -116,6 +145,7 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         if !self.over {
             let (lease, tenancy) = (&self.lease, self.tenancy);
+            self.client.inner().crowds.released(lease.key(), time::now());
             let see = |keeper: &mut crate::proto::Keeper<_>| {
                 keeper.see_release_through(lease, tenancy, time::now());
             };

@@ -9,7 +9,7 @@ use crate::{
     client::Inner,
     drive::{self, Port},
     node::{Role, ask},
-    proto::{Inquiry, Op, Verdict},
+    proto::{Event as Told, Inquiry, Op, Verdict},
     runtime::{BoxFuture, Runtime},
 };
 
@@ -116,7 +116,7 @@ impl Port<()> for Asking<'_> {
         Event::new().listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<Told> {
+        None
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     Fault,
     drive::{self, Port},
     node::{Node, Role, SharedLine, ask},
-    proto::{Keeper, Op, Verdict},
+    proto::{self, Keeper, Op, Verdict},
     runtime::{BoxFuture, Runtime, spawn_keeper},
     time,
 };
@@ -119,8 +119,8 @@ impl Port<Option<SharedLine>> for Keep {
         self.wake.listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<proto::Event> {
+        None
     }
 
     fn waits(&self) {

@@ -5,11 +5,11 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
-use event_listener::{Event, Listener};
+use event_listener::{Event, EventListener, Listener};
 
 use crate::{
     Key, Token,
@@ -79,6 +79,8 @@ struct Now {
     /// No renewal carries it beyond.
     limit: Timestamp,
     turn: Option<Turn>,
+    /// Whoever holds the lock and watches over it: one, and without a listener of its own.
+    watcher: Option<Waker>,
 }
 
 impl Lease {
@@ -91,7 +93,7 @@ impl Lease {
         turn: Option<Turn>,
     ) -> Self {
         let until = until.min(limit);
-        let now = Mutex::new(Now { state: LeaseState::Held, until, limit, turn });
+        let now = Mutex::new(Now { state: LeaseState::Held, until, limit, turn, watcher: None });
         Self(Arc::new(Shared { key, token, fence, now, over: Event::new() }))
     }
 
@@ -140,19 +142,41 @@ impl Lease {
     /// # Cancel safety
     /// Dropping the future loses nothing: a later call answers at once.
     pub async fn lost(&self) -> LossReason {
-        let mut over = self.0.over.listen();
-        poll_fn(|cx| {
-            loop {
-                // By the clock, at every poll: after a pause of the process, whoever selects on this must
-                // learn of the loss even if they are polled before the keeper is.
-                if let LeaseState::Lost(reason) = self.state() {
-                    return Poll::Ready(reason);
-                }
-                ready!(Pin::new(&mut over).poll(cx));
-                over = self.0.over.listen();
+        let mut bell = None;
+        poll_fn(|cx| self.poll_lost(&mut bell, cx)).await
+    }
+
+    /// [`Lease::lost`] for futures written by hand; `bell` is theirs to keep between polls.
+    pub(crate) fn poll_lost(
+        &self,
+        bell: &mut Option<EventListener>,
+        cx: &mut Context<'_>,
+    ) -> Poll<LossReason> {
+        loop {
+            let listener = bell.get_or_insert_with(|| self.0.over.listen());
+            // By the clock, at every poll: after a pause of the process, whoever selects on this must
+            // learn of the loss even if they are polled before the keeper is.
+            if let LeaseState::Lost(reason) = self.state() {
+                return Poll::Ready(reason);
             }
-        })
-        .await
+            ready!(Pin::new(listener).poll(cx));
+            *bell = None;
+        }
+    }
+
+    /// [`Lease::poll_lost`] for the one who holds the lock: without a listener, which is an allocation.
+    #[doc(hidden)]
+    pub fn watch(&self, cx: &Context<'_>) -> Poll<LossReason> {
+        if let LeaseState::Lost(reason) = self.state() {
+            return Poll::Ready(reason);
+        }
+        let mut this = self.lock();
+        match (this.state, &mut this.watcher) {
+            (LeaseState::Lost(reason), _) => return Poll::Ready(reason),
+            (_, Some(watcher)) => watcher.clone_from(cx.waker()),
+            (_, none) => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
     }
 
     /// As [`Lease::lost`], blocking the thread for at most `limit`; `None` if it is not lost by then.
@@ -235,6 +259,9 @@ impl Lease {
         if matches!(this.state, LeaseState::Held | LeaseState::Uncertain) {
             this.state = LeaseState::Released;
         }
+        let watcher = this.watcher.take();
+        drop(this);
+        drop(watcher);
     }
 
     /// Whoever waits in this process may go on: the release has been answered, or given up.
@@ -250,8 +277,12 @@ impl Lease {
             // At its limit the key is still there, and is about to be released: the turn passes then.
             let stays = state == LeaseState::Lost(LossReason::MaxHold);
             let turn = if stays { None } else { this.turn.take() };
+            let watcher = this.watcher.take();
             drop(this);
             drop(turn);
+            if let Some(watcher) = watcher {
+                watcher.wake();
+            }
             self.0.over.notify(usize::MAX);
         }
     }

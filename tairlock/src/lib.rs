@@ -81,6 +81,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod answers;
 pub mod bell;
 mod conflict;
 pub mod dialect;
@@ -95,6 +96,9 @@ pub mod options;
 mod outcome;
 pub mod proto;
 mod release;
+mod report;
+mod scope;
+mod several;
 pub mod slot;
 mod template;
 pub mod time;
@@ -114,7 +118,9 @@ pub use fault::{Fault, FaultKind};
 pub use holder::Holder;
 pub use key::Key;
 pub use lease::{Lease, LeaseState, LossReason};
+pub use options::Wake;
 pub use release::Release;
+pub use several::Leases;
 pub use token::{Label, Token};
 pub use ttl::Ttl;
 pub use value::{Codec, Coded, Expiry, Snapshot, Written};
@@ -141,7 +147,11 @@ mod inspect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod keep;
 #[cfg(any(feature = "tokio", feature = "smol"))]
+mod listen;
+#[cfg(any(feature = "tokio", feature = "smol"))]
 mod lock;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod lock_all;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -157,13 +167,20 @@ pub use self::{
     fenced::Fenced,
     guard::LockGuard,
     lock::Lock,
+    lock_all::{LockAll, LockGuards},
     versioned::Versioned,
 };
 
 #[doc(hidden)]
 pub mod core_private {
     //! What `tairlock-sync` shares with this crate and users do not see.
-    pub use crate::{outcome::Outcome, release::loss, template::Template};
+    pub use crate::{
+        answers::{Answers, or_else, outcome, skip, skip_or_else},
+        release::{lent, loss},
+        scope::{Held, Scope, enter, seek},
+        several::Several,
+        template::Template,
+    };
 }
 
 #[cfg(any(feature = "tokio", feature = "smol"))]

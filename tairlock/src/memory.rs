@@ -2,10 +2,7 @@
 //!
 //! It backs the in-memory client, and it is the specification that every dialect is compared with.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 use crate::{
     Fault, Key, Token,
@@ -16,7 +13,12 @@ use crate::{
 };
 
 mod fences;
+mod shared;
+mod tracking;
 mod values;
+
+pub use shared::{Ear, SharedStore};
+use tracking::Tracking;
 
 /// After how many operations expired keys are swept out, so that names used once cost nothing.
 const SWEEP_EVERY: u64 = 4096;
@@ -31,6 +33,7 @@ pub struct Store {
     /// The wall clock's microseconds when the lease clock stood at zero.
     epoch: u64,
     condition: Condition,
+    tracking: Tracking,
 }
 
 /// What a server takes at the moment.
@@ -73,6 +76,14 @@ impl Store {
     /// [`FaultKind::WrongType`], where something that is no lock stands under a key; and what the
     /// store's [`Condition`] refuses.
     pub fn apply(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
+        let verdict = self.done(op, now);
+        if let Ok(verdict) = &verdict {
+            self.tracking.changed_by(op, verdict);
+        }
+        verdict
+    }
+
+    fn done(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
         self.applied += 1;
         if self.applied.is_multiple_of(SWEEP_EVERY) {
             self.keys.retain(|_, entry| now < entry.expires);
@@ -118,6 +129,11 @@ impl Store {
                     Ok(Verdict::Evicted(seen))
                 }
             },
+            Op::Remaining { key } => Ok(match self.expires(key, now) {
+                None => Verdict::Gone,
+                Some(Timestamp::NEVER) => Verdict::Remaining(None),
+                Some(expires) => Verdict::Remaining(Some(expires.since(now))),
+            }),
             Op::Value(op) => self.apply_value(op, now),
             Op::Fenced(key, action) => self.apply_fenced(key, action, now),
         }
@@ -126,21 +142,25 @@ impl Store {
     /// Puts a string under `key` that never expires, as another program might: to a lock it is
     /// somebody's token.
     pub fn put(&mut self, key: Key, text: Token) {
+        self.tracking.changed(&key);
         self.keys.insert(key, Entry { value: Value::Token(text), expires: Timestamp::NEVER });
     }
 
     /// Puts something under `key` that is no lock and never expires, as another program might.
     pub fn put_foreign(&mut self, key: Key) {
+        self.tracking.changed(&key);
         self.keys.insert(key, Entry { value: Value::Foreign, expires: Timestamp::NEVER });
     }
 
     /// Deletes `key`, as another program might; says whether it was there.
     pub fn delete(&mut self, key: &Key, now: Timestamp) -> bool {
+        self.tracking.changed(key);
         self.keys.remove(key).is_some_and(|entry| now < entry.expires)
     }
 
     /// Lets `key` expire at `at` if it is there, as another program might; says whether it was.
     pub fn expire(&mut self, key: &Key, at: Timestamp, now: Timestamp) -> bool {
+        self.tracking.changed(key);
         let entry = self.keys.get_mut(key).filter(|entry| now < entry.expires);
         entry.map(|entry| entry.expires = at).is_some()
     }
@@ -228,32 +248,4 @@ impl Store {
 
 fn micros(now: Timestamp) -> u64 {
     u64::try_from(now.since(Timestamp::from_nanos(0)).as_micros()).unwrap_or(u64::MAX)
-}
-
-/// A store that several threads and clients share.
-#[derive(Debug)]
-pub struct SharedStore(Mutex<Store>);
-
-impl Default for SharedStore {
-    fn default() -> Self {
-        let mut store = Store::new();
-        let unix_micros = u64::try_from(crate::time::unix_ms()).unwrap_or(0).saturating_mul(1_000);
-        store.set_wall_clock(unix_micros, crate::time::now());
-        Self(Mutex::new(store))
-    }
-}
-
-impl SharedStore {
-    /// As [`Store::apply`], at this moment.
-    ///
-    /// # Errors
-    /// As [`Store::apply`].
-    pub fn apply(&self, op: &Op) -> Result<Verdict, Fault> {
-        self.with(|store| store.apply(op, crate::time::now()))
-    }
-
-    /// Looks at the store, or changes it.
-    pub fn with<T>(&self, look: impl FnOnce(&mut Store) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }

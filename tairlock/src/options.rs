@@ -35,6 +35,17 @@ impl Default for Limits {
     }
 }
 
+/// How a client that waits for another client's lock learns that it is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wake {
+    /// The server says so, where it can and may; otherwise as [`Wake::Poll`].
+    #[default]
+    Push,
+    /// It asks again and again, 1 to 100 ms apart, at random.
+    Poll,
+}
+
 /// A lock as it was asked for, checked.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -46,6 +57,10 @@ pub struct Request {
     pub wait: Duration,
     /// Whether the keeper prolongs the lease while its guard lives.
     pub renew: bool,
+    /// Whether to share the lease of a call around this one that holds the lock.
+    pub reentrant: bool,
+    /// What the lock is called in spans and metrics.
+    pub name: Option<&'static str>,
     /// For how long to hold it at least and at most.
     pub hold: Hold,
     /// Whether a fence is issued with it.
@@ -66,7 +81,16 @@ impl Request {
     #[must_use]
     pub const fn new(key: Key) -> Self {
         let hold = Hold { min: None, max: None };
-        Self { key, ttl: Ttl::DEFAULT, wait: DEFAULT_WAIT, renew: true, hold, fence: false }
+        Self {
+            key,
+            ttl: Ttl::DEFAULT,
+            wait: DEFAULT_WAIT,
+            renew: true,
+            hold,
+            fence: false,
+            reentrant: false,
+            name: None,
+        }
     }
 
     /// What no setter can tell by itself: whether the options go together.
@@ -101,6 +125,18 @@ impl Request {
     /// None today.
     pub fn renew(self, renew: bool) -> Result<Self, ConfigError> {
         Ok(Self { renew, ..self })
+    }
+
+    /// # Errors
+    /// None today.
+    pub fn reentrant(self, reentrant: bool) -> Result<Self, ConfigError> {
+        Ok(Self { reentrant, ..self })
+    }
+
+    /// # Errors
+    /// None today.
+    pub fn name(self, name: &'static str) -> Result<Self, ConfigError> {
+        Ok(Self { name: Some(name), ..self })
     }
 
     /// # Errors
@@ -151,6 +187,24 @@ macro_rules! __lock_setters {
         /// Defaults to `true`. Without renewal the lease ends with its TTL, and the guard says so.
         pub fn renew(self, renew: bool) -> Self {
             self.set(|request| request.renew(renew))
+        }
+
+        /// Whether a call inside of a body under `#[distributed_lock]` that holds this lock already
+        /// shares its lease: the same token, the same fence; giving the shared one back does nothing.
+        ///
+        /// Defaults to `false`: then such a call is [`Error::WouldDeadlock`](crate::Error::WouldDeadlock),
+        /// at once. The other options are those of the call that holds it. A shared guard that outlives
+        /// that call holds nothing, and says so.
+        pub fn reentrant(self, reentrant: bool) -> Self {
+            self.set(|request| request.reentrant(reentrant))
+        }
+
+        /// What the lock is called in spans and metrics: a constant, so that they stay few whatever
+        /// the keys are.
+        ///
+        /// Defaults to none; under the attribute, to the function's name.
+        pub fn name(self, name: &'static str) -> Self {
+            self.set(|request| request.name(name))
         }
 
         /// How long the lock is held at most, however long its holder goes on: a body that is stuck

@@ -6,6 +6,7 @@ pub mod fleet;
 pub mod laws;
 pub mod place;
 mod process;
+pub mod program;
 pub mod proxy;
 pub mod resp;
 pub mod server;

@@ -69,6 +69,7 @@ fn every_law_holds_in_every_seed() {
         tally.cancelled,
         tally.timed_out,
         tally.failed,
+        tally.pushes,
     ];
     assert!(once_each.iter().all(|&n| n * 20 >= seeds), "much never happened: {tally:?}");
 }
@@ -135,4 +136,9 @@ fn finds_a_fault_that_is_called_busy() {
 #[test]
 fn finds_a_bell_that_never_rings() {
     finds(Breakage::NoBell, &["I4 liveness"]);
+}
+
+#[test]
+fn finds_a_push_that_nobody_hears() {
+    finds(Breakage::NoPush, &["I4 liveness"]);
 }

@@ -83,6 +83,9 @@ impl<'a> Exchange<'a> {
                 talk.ask.fenced = action.clone();
                 (vec![talk], Answer::One)
             }
+            Op::Remaining { key } => {
+                (vec![talk(Question::Remaining, key, &nobody, Ttl::DEFAULT)], Answer::One)
+            }
             Op::Value(ValueOp { key, action }) => {
                 let mut talk = talk(Question::Value, key, &nobody, Ttl::DEFAULT);
                 talk.ask.action = action.clone();

@@ -13,6 +13,7 @@ mod hash;
 mod ifeq;
 mod inspect;
 mod program;
+mod remaining;
 mod script;
 mod tair;
 mod wire;
@@ -24,6 +25,7 @@ use std::{
 
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
+pub use remaining::{INVALIDATE, name, track, tracks};
 pub use wire::{Arg, Batch, Command, Reply};
 
 use crate::{
@@ -45,6 +47,8 @@ pub static RELEASE: &[&dyn Way] = &[&ifeq::DelIfEq, &ifeq::DelEx, &tair::Cad, &s
 pub static INSPECT: &[&dyn Way] = &[&inspect::GetPttl];
 /// The ways to take a lock away from whoever holds it.
 pub static FORCE_RELEASE: &[&dyn Way] = &[&inspect::GetDel, &inspect::Script { whole: false }];
+/// The ways to ask how long a lock is held.
+pub static REMAINING: &[&dyn Way] = &[&remaining::Pttl];
 /// The ways to keep versioned values. One way is one form of them, which all questions about values
 /// share, so that nothing is written in one form and looked for in another.
 pub static VALUE: &[&dyn Way] =
@@ -153,6 +157,7 @@ pub struct Speech {
     release: AtomicUsize,
     inspect: AtomicUsize,
     force_release: AtomicUsize,
+    remaining: AtomicUsize,
     value: AtomicUsize,
     fenced: AtomicUsize,
 }
@@ -172,6 +177,8 @@ pub enum Question {
     Inspect,
     /// See [`FORCE_RELEASE`].
     ForceRelease,
+    /// See [`REMAINING`].
+    Remaining,
     /// See [`VALUE`].
     Value,
     /// See [`FENCED`].
@@ -180,13 +187,14 @@ pub enum Question {
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Acquire,
         Self::AcquireFenced,
         Self::Renew,
         Self::Release,
         Self::Inspect,
         Self::ForceRelease,
+        Self::Remaining,
         Self::Value,
         Self::Fenced,
     ];
@@ -201,6 +209,7 @@ impl Question {
             Self::Release => RELEASE,
             Self::Inspect => INSPECT,
             Self::ForceRelease => FORCE_RELEASE,
+            Self::Remaining => REMAINING,
             Self::Value => VALUE,
             Self::Fenced => FENCED,
         }
@@ -242,6 +251,7 @@ impl Speech {
             Question::Release => &self.release,
             Question::Inspect => &self.inspect,
             Question::ForceRelease => &self.force_release,
+            Question::Remaining => &self.remaining,
             Question::Value => &self.value,
             Question::Fenced => &self.fenced,
         }

@@ -10,7 +10,7 @@ pub(crate) use memory::MemoryNode;
 
 use crate::{
     Fault, FaultKind,
-    proto::{Op, Verdict},
+    proto::{Hear, Op, Verdict},
     runtime::{BoxFuture, Runtime},
 };
 
@@ -27,6 +27,9 @@ pub(crate) enum Role {
 pub(crate) trait Node: Debug + Send + Sync {
     /// A connection that is up and whose server's ways are known.
     fn line(&self, role: Role) -> BoxFuture<'_, Result<SharedLine, Fault>>;
+
+    /// A connection whose server tells `hear` of the next change of every key that is asked about on it.
+    fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>>;
 }
 
 /// A connection that many share. What is sent first arrives first.

@@ -1,8 +1,13 @@
 //! Taking a lock: stand in line, ask, wait, ask again, and settle what a lost reply left open.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{Backoff, Event, Grant, Machine, Op, SendId, Step, Verdict, response_deadline};
+use super::{
+    Crowd, Crowds, Event, Grant, Machine, Op, Route, SendId, Step, Verdict,
+    crowd::First,
+    response_deadline,
+    waiting::{Waiting, Want},
+};
 use crate::{
     Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
 };
@@ -20,7 +25,9 @@ pub struct Acquire {
     began: Timestamp,
     /// `None` is one try.
     deadline: Option<Timestamp>,
-    backoff: Backoff,
+    waiting: Waiting,
+    crowds: Arc<Crowds>,
+    crowd: Crowd,
     next_id: u64,
     state: State,
     /// When the first command whose fate is unknown was sent. Its grant, if it was one, began then.
@@ -33,10 +40,14 @@ pub struct Acquire {
 
 #[derive(Debug)]
 enum State {
+    /// Nothing is decided yet.
+    New,
     /// Somebody in this process is in front.
     InLine,
     /// To be asked at this moment.
     Idle(Timestamp),
+    /// Somebody else holds it.
+    Waiting,
     Asking {
         id: SendId,
         sent: Timestamp,
@@ -118,18 +129,46 @@ impl Acquire {
             within: response_deadline(limit, request.ttl),
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
-            backoff: Backoff::polling(seed),
+            waiting: Waiting::new(seed),
+            crowds: Arc::default(),
+            crowd: Crowd::default(),
             next_id: 0,
-            state: State::Idle(now),
+            state: State::New,
             unsure_since: None,
             last: Last::Nothing,
             retried_at_once: false,
         }
     }
 
+    /// With what the client remembers of others who want the same lock, so that it lets them go first
+    /// after its own release.
+    #[must_use]
+    pub fn among(mut self, crowds: Arc<Crowds>) -> Self {
+        self.crowds = crowds;
+        self
+    }
+
+    /// Nobody in this process is in front any more.
+    fn come(&mut self, now: Timestamp) {
+        self.crowd = self.crowds.about(&self.key);
+        let first = if self.deadline.is_some() {
+            self.crowd.begin(self.waiting.random(), now)
+        } else {
+            First::Now
+        };
+        self.state = match first {
+            First::Now => State::Idle(now),
+            First::Pause(until) => State::Idle(until.min(self.deadline.unwrap_or(now))),
+            First::GiveWay(until) => {
+                self.waiting.give_way(until);
+                State::Waiting
+            }
+        };
+    }
+
     /// Somebody in this process is in front: nothing is asked before [`Event::Rung`].
     pub fn stand_in_line(&mut self) {
-        if let State::Idle(_) = self.state {
+        if let State::New = self.state {
             self.state = State::InLine;
         }
     }
@@ -167,7 +206,20 @@ impl Acquire {
         }
     }
 
+    fn busy(&mut self, sent: Timestamp, now: Timestamp) {
+        self.last = Last::Busy;
+        self.crowd.took(now.since(sent));
+        self.waiting.begin(now, &mut self.crowd);
+        match self.deadline {
+            Some(deadline) if now < deadline => self.state = State::Waiting,
+            _ => self.out_of_time(now),
+        }
+        self.crowds.learned(&self.key, self.crowd, now);
+    }
+
     fn granted(&mut self, sent: Timestamp, now: Timestamp) {
+        self.waiting.end(now, &mut self.crowd);
+        self.crowds.learned(&self.key, self.crowd, now);
         let until = sent + self.ttl.certain();
         if now < until {
             // Whatever else of ours arrives later finds the token that is there by right.
@@ -196,7 +248,7 @@ impl Acquire {
             self.retried_at_once = true;
             self.state = State::Idle(now);
         } else {
-            let pause = self.backoff.next().unwrap_or_default();
+            let pause = self.waiting.pause();
             self.ask_again(now, pause);
         }
     }
@@ -209,10 +261,14 @@ impl Acquire {
 
 impl Machine for Acquire {
     type Output = Acquired;
-    type Route = ();
+    type Route = Route;
 
-    fn poll(&mut self, now: Timestamp) -> Step<Acquired, ()> {
+    fn poll(&mut self, now: Timestamp) -> Step<Acquired, Route> {
         match &mut self.state {
+            State::New => {
+                self.come(now);
+                self.poll(now)
+            }
             State::InLine => match self.deadline {
                 Some(deadline) if now < deadline => Step::Wait(deadline),
                 _ => {
@@ -221,6 +277,22 @@ impl Machine for Acquire {
                     self.poll(now)
                 }
             },
+            State::Waiting => {
+                let deadline = self.deadline.unwrap_or(now);
+                match self.waiting.poll(now) {
+                    Want::Wait(until) if now < deadline => Step::Wait(until.min(deadline)),
+                    Want::Inquire if now < deadline => {
+                        let id = self.id();
+                        self.waiting.inquiring(id);
+                        let op = Op::Remaining { key: self.key.clone() };
+                        Step::Send { id, route: Route::Listener, op, within: self.within }
+                    }
+                    _ => {
+                        self.state = State::Idle(now);
+                        self.poll(now)
+                    }
+                }
+            }
             State::Idle(at) if now < *at => Step::Wait(*at),
             // The deadline was the moment waited for: one last look, as somebody may just have left.
             State::Idle(_) => {
@@ -232,13 +304,13 @@ impl Machine for Acquire {
                 } else {
                     Op::Acquire { key, token, ttl }
                 };
-                Step::Send { id, route: (), op, within: self.within }
+                Step::Send { id, route: Route::Commands, op, within: self.within }
             }
             State::Late => {
                 let id = self.id();
                 self.state = State::Undoing { id };
                 let op = Op::Release { key: self.key.clone(), token: self.token.clone() };
-                Step::Send { id, route: (), op, within: self.within }
+                Step::Send { id, route: Route::Commands, op, within: self.within }
             }
             State::Asking { .. } | State::Undoing { .. } => Step::Wait(Timestamp::NEVER),
             State::Over(output) => match output.take() {
@@ -250,7 +322,11 @@ impl Machine for Acquire {
 
     fn handle(&mut self, event: Event, now: Timestamp) {
         match (event, &self.state) {
-            (Event::Rung, State::InLine | State::Idle(_)) => self.state = State::Idle(now),
+            (Event::Rung | Event::Changed, State::InLine) => self.come(now),
+            (Event::Changed, State::Waiting) => self.waiting.changed(now, &mut self.crowd),
+            (Event::Reply(id, reply), State::Waiting) => {
+                self.waiting.heard(id, reply, now, &mut self.crowd);
+            }
             (Event::Reply(id, reply), State::Asking { id: asked, sent }) if id == *asked => {
                 let sent = *sent;
                 if let Ok(Verdict::Issued { fence, .. }) = &reply {
@@ -265,11 +341,7 @@ impl Machine for Acquire {
                     Ok(Verdict::Ours | Verdict::Issued { again: true, .. }) => {
                         self.granted(self.unsure_since.unwrap_or(self.began), now);
                     }
-                    Ok(Verdict::Busy) => {
-                        self.last = Last::Busy;
-                        let pause = self.backoff.next().unwrap_or_default();
-                        self.ask_again(now, pause);
-                    }
+                    Ok(Verdict::Busy) => self.busy(sent, now),
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");
                         self.failed(Fault::ambiguous(FaultKind::Protocol, text), sent, now);
@@ -280,7 +352,7 @@ impl Machine for Acquire {
             (Event::Reply(id, reply), State::Undoing { id: asked }) if id == *asked => {
                 if matches!(reply, Ok(Verdict::Released | Verdict::Gone | Verdict::Taken)) {
                     // Still unsure: an acquire of before may be under way on another connection.
-                    let pause = self.backoff.next().unwrap_or_default();
+                    let pause = self.waiting.pause();
                     self.ask_again(now, pause);
                 } else {
                     // The release may be under way, and would delete what is granted from here on.

@@ -6,7 +6,9 @@
 
 mod acquire;
 mod backoff;
+mod crowd;
 mod errand;
+mod hub;
 mod inquiry;
 mod keeper;
 mod pace;
@@ -14,12 +16,15 @@ mod tenancy;
 #[cfg(test)]
 mod tests;
 mod update;
+mod waiting;
 
 use std::time::Duration;
 
 pub use acquire::{Acquire, Acquired};
 pub use backoff::Backoff;
+pub use crowd::{Crowd, Crowds};
 pub use errand::{Deed, Errand, Outcome};
+pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
@@ -76,8 +81,20 @@ pub struct SendId(pub u64);
 pub enum Event {
     /// A reply, or what came in its place.
     Reply(SendId, Result<Verdict, Fault>),
-    /// Whoever was in front has left, or the lock was just given back in this process.
+    /// Whoever was in front has left.
     Rung,
+    /// The key has changed, or may have: a server said so, or the one who listened for that was lost.
+    Changed,
+}
+
+/// Which connection an acquire's question goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The one for commands.
+    Commands,
+    /// The listener's: its server tells of changes of the keys that are asked about on it. Where there is
+    /// none yet, or none at all, the answer is a fault, at once.
+    Listener,
 }
 
 /// What can be asked of a server. How it is said is a dialect's business.
@@ -116,6 +133,12 @@ pub enum Op {
     Inspect(Key),
     /// Give the lock back, whoever holds it.
     ForceRelease(Key),
+    /// Ask how long the lock is held unless that is prolonged. Asked by a listener, which is told of the
+    /// key's next change.
+    Remaining {
+        /// The lock.
+        key: Key,
+    },
     /// Ask about a versioned value, or change it.
     Value(ValueOp),
     /// Ask about the fenced value under a key, or write it.
@@ -172,6 +195,8 @@ pub enum Verdict {
     Gone,
     /// To a renewal or release: something else stands under the key.
     Taken,
+    /// To the question what remains: so much; `None` is for ever. [`Verdict::Gone`] if nobody holds it.
+    Remaining(Option<Duration>),
     /// To a read: what is there. To a write of a value: what stands there instead of what was expected.
     Stored(Stored),
     /// To a write of a value: done, with this version.

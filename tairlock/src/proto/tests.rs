@@ -46,6 +46,11 @@ fn run<M: Machine>(
 ) -> Result<M::Output, Timestamp> {
     loop {
         match machine.poll(now) {
+            // Nobody listens.
+            Step::Send { id, op: Op::Remaining { .. }, .. } => {
+                let fault = Fault::new(FaultKind::Unsupported, "no tracking");
+                machine.handle(Event::Reply(id, Err(fault)), now);
+            }
             Step::Send { id, op, .. } => machine.handle(Event::Reply(id, answer(&op)), now),
             Step::Wait(until) => return Err(until),
             Step::Done(output) => return Ok(output),

@@ -53,6 +53,10 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
             keys: vec![key.clone()],
             op: Op::Fenced(key, action),
         }),
+        2 => key.clone().prop_map(|key| Asked {
+            keys: vec![key.clone()],
+            op: Op::Remaining { key },
+        }),
         6 => value::about(key).prop_map(|op| Asked {
             keys: vec![op.key.clone()],
             op: Op::Value(op),
@@ -98,6 +102,10 @@ pub(super) fn agree(spec: &Answer, server: &Answer, condition: Condition, betwee
         }
         (_, Err(fault)) if fault.kind() == FaultKind::ReadOnly => condition == Condition::ReadOnly,
         (spec, server) if between && quiet(spec) && quiet(server) => true,
+        // The store's time stands still while the server's runs.
+        (Ok(Verdict::Remaining(Some(spec))), Ok(Verdict::Remaining(Some(server)))) => {
+            server <= spec && *spec <= *server + Duration::from_secs(60)
+        }
         (Ok(Verdict::Stored(spec)), Ok(Verdict::Stored(server))) => value::same(spec, server),
         (
             Ok(Verdict::Issued { fence: spec, again }),

@@ -25,6 +25,7 @@ const FENCED_VALUE: (Question, &[&str]) = (Question::Fenced, &["EVALSHA"]);
 const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
 const FORCE_RELEASE: (Question, &[&str]) =
     (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
+const REMAINING: (Question, &[&str]) = (Question::Remaining, &["PTTL"]);
 const HASH: (Question, &[&str]) = (Question::Value, &["EVALSHA"]);
 const TAIRSTRING: (Question, &[&str]) = (Question::Value, &["EXCAS", "EVALSHA"]);
 
@@ -41,6 +42,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Release, &["EVALSHA"]),
             INSPECT,
             FORCE_RELEASE,
+            REMAINING,
             HASH,
             FENCED_VALUE,
         ],
@@ -56,6 +58,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Release, &["EVALSHA"]),
             INSPECT,
             FORCE_RELEASE,
+            REMAINING,
             HASH,
             FENCED_VALUE,
         ],
@@ -71,6 +74,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Release, &["DELEX IFEQ", "EVALSHA"]),
             INSPECT,
             FORCE_RELEASE,
+            REMAINING,
             HASH,
             FENCED_VALUE,
         ],
@@ -86,6 +90,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Release, &["DELIFEQ", "EVALSHA"]),
             INSPECT,
             FORCE_RELEASE,
+            REMAINING,
             HASH,
             FENCED_VALUE,
         ],
@@ -101,6 +106,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Release, &["CAD", "EVALSHA"]),
             INSPECT,
             FORCE_RELEASE,
+            REMAINING,
             TAIRSTRING,
             FENCED_VALUE,
         ],
@@ -116,6 +122,7 @@ pub const SUBJECTS: &[Subject] = &[
             (Question::Release, &["DELIFEQ", "CAD", "EVALSHA"]),
             INSPECT,
             FORCE_RELEASE,
+            REMAINING,
             TAIRSTRING,
             FENCED_VALUE,
         ],

@@ -29,6 +29,7 @@ impl World {
         } else {
             self.keep(at, |keeper| keeper.begin_release(lease, *tenancy, now))
         };
+        self.clients[at].crowds.released(lease.key(), now);
         self.referee.ends(lease.token(), "its release was begun");
         self.clients[at].tasks[task].state = State::Releasing(Box::new(guard));
         let call = self.call(Owner::Release(at, task), SendId(0), op, within);
@@ -73,6 +74,7 @@ impl World {
         }
         let Some(Guard { lease, tenancy }) = self.take_guard(at, task) else { return };
         let now = self.clients[at].clock.at(self.now);
+        self.clients[at].crowds.released(lease.key(), now);
         self.keep(at, |keeper| keeper.see_release_through(&lease, tenancy, now));
         self.referee.ends(lease.token(), "its guard was dropped");
         self.referee.fate(lease.token()).guarded = false;

@@ -62,6 +62,8 @@ pub struct Tally {
     pub timed_out: u64,
     /// Acquires that failed.
     pub failed: u64,
+    /// Changes that a listener was told of.
+    pub pushes: u64,
 }
 
 impl Tally {
@@ -79,6 +81,7 @@ impl Tally {
         self.cancelled += other.cancelled;
         self.timed_out += other.timed_out;
         self.failed += other.failed;
+        self.pushes += other.pushes;
     }
 }
 

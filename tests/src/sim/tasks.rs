@@ -1,12 +1,12 @@
 //! The tasks of a run: what the async and the blocking driver do around an acquire, a body, a release.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tairlock::{
-    Fault, LeaseState, LossReason, Release, Ttl,
+    Fault, Release,
     options::{Hold, Request},
     proto::{
-        Acquire, Acquired, Event, Grant, Machine, Op, SendId, Step, Undo, Verdict,
+        Acquire, Acquired, Event, Grant, Machine, Op, Route, SendId, Step, Undo, Verdict,
         response_deadline,
     },
     time::Timestamp,
@@ -14,7 +14,7 @@ use tairlock::{
 
 use super::{
     breakage::Breakage,
-    client::{Attempt, Bell, Driver, Ending, Guard, Holding, Last, LineId, State},
+    client::{Attempt, Bell, Driver, Guard, Last, LineId, State},
     clock::True,
     guards::HOT,
     referee::index,
@@ -79,7 +79,8 @@ impl World {
             .expect("within limits");
         let request = Request { hold, fence: self.random.chance(300), ..request };
         let token = self.referee.token(at, key, request.ttl);
-        let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now);
+        let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now)
+            .among(Arc::clone(&client.crowds));
         let turn = (!wait.is_zero()).then(|| client.queue.enter(&request.key));
         let bell = Bell::of(turn.as_ref());
         if turn.as_ref().is_some_and(|turn| !turn.has_come()) {
@@ -111,7 +112,7 @@ impl World {
     }
 
     /// The driver's loop, until the machine waits or is done.
-    fn poll_attempt(&mut self, at: usize, task: usize) {
+    pub(super) fn poll_attempt(&mut self, at: usize, task: usize) {
         for round in 0.. {
             if round > HOT {
                 return self.referee.accuse("no hot loop", || format!("c{at} task {task}"));
@@ -123,6 +124,9 @@ impl World {
             let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
             match attempt.machine.poll(now) {
                 Step::Done(acquired) => return self.acquired(at, task, acquired),
+                Step::Send { id, route: Route::Listener, op, within } => {
+                    self.inquire(at, task, id, op, within);
+                }
                 Step::Send { id, op, within, .. } => {
                     let op = if breakage == Some(Breakage::FreshToken) {
                         self.with_fresh_token(at, task, op)
@@ -136,8 +140,10 @@ impl World {
                     if breakage != Some(Breakage::NoBell) && attempt.bell.rang(&waker) {
                         // Listening comes first: a ring after the question is not missed.
                         attempt.bell = Bell::of(attempt.turn.as_ref());
-                        if attempt.turn.as_ref().is_some_and(tairlock::bell::Turn::has_come) {
-                            attempt.machine.handle(Event::Rung, now);
+                        match attempt.turn.as_ref().and_then(tairlock::bell::Turn::told) {
+                            Some(Event::Changed) if breakage == Some(Breakage::NoPush) => {}
+                            Some(told) => attempt.machine.handle(told, now),
+                            None => {}
                         }
                         continue;
                     }
@@ -301,6 +307,7 @@ impl World {
     /// `Attempt::drop`, then its fields.
     fn drop_attempt(&mut self, at: usize, task: usize) {
         self.forget(Owner::Attempt(at, task));
+        self.forget(Owner::Listener(at, task));
         let client = &mut self.clients[at];
         let now = client.clock.at(self.now);
         let state = std::mem::replace(&mut client.tasks[task].state, State::Over);
@@ -319,73 +326,6 @@ impl World {
         self.referee.asked(&token);
         drop(turn);
         self.rest(at, task);
-    }
-
-    fn begin_body(&mut self, at: usize, task: usize, guard: Guard, ttl: Ttl, renewed: bool) {
-        let most = u64::try_from(ttl.as_duration().as_millis()).unwrap_or(u64::MAX) * 2;
-        let most = if self.random.chance(300) { most } else { most / 8 };
-        let until = self.now + self.random.ms(0, most);
-        let ending = self.random.pick(&[
-            Ending::Release,
-            Ending::Release,
-            Ending::Drop,
-            Ending::ReleaseCutOff,
-        ]);
-        let ending = match ending {
-            Ending::ReleaseCutOff
-                if !self.weather.cancels || self.clients[at].driver == Driver::Blocking =>
-            {
-                Ending::Release
-            }
-            ending => ending,
-        };
-        let attributed = self.clients[at].driver == Driver::Async && self.random.chance(500);
-        let lease = guard.lease.clone();
-        let lost = attributed.then(|| {
-            Box::pin(async move { lease.lost().await })
-                as Pin<Box<dyn Future<Output = LossReason> + Send>>
-        });
-        let holding = Box::new(Holding { guard, until, ending, lost, renewed });
-        self.clients[at].tasks[task].state = State::Holding(holding);
-        self.poll_body(at, task);
-    }
-
-    /// The body goes on for a while.
-    fn poll_body(&mut self, at: usize, task: usize) {
-        let client = &mut self.clients[at];
-        let now = client.clock.at(self.now);
-        let waker = client.tasks[task].waker.clone();
-        let State::Holding(holding) = &mut client.tasks[task].state else { return };
-        if let Some(reason) = holding.lost(&waker) {
-            self.note(|| format!("c{at} task {task}: its body is dropped, as the lease {reason}"));
-            return self.drop_guard(at, task);
-        }
-        let (lease, until) = (holding.guard.lease.clone(), holding.until);
-        let (name, attributed) = (index(lease.token()), holding.lost.is_some());
-        // What `is_held` asks. It is asked now and then, so that who never asks is told as well.
-        if self.random.chance(300) {
-            let held = matches!(lease.state_at(now), LeaseState::Held | LeaseState::Uncertain);
-            if held && now >= lease.until() {
-                self.referee.accuse("I7 accounting", || format!("#{name} is held after its end"));
-            }
-        }
-        let raw = lease.state_at(Timestamp::default());
-        if attributed && matches!(raw, LeaseState::Held | LeaseState::Uncertain) {
-            self.check_told(at, name);
-        }
-        if self.now >= until {
-            return self.end_body(at, task);
-        }
-        let next = (self.now + self.random.ms(1, 60)).min(until) + self.slack();
-        self.set_timer(at, task, next);
-    }
-
-    fn end_body(&mut self, at: usize, task: usize) {
-        let State::Holding(holding) = &self.clients[at].tasks[task].state else { return };
-        match holding.ending {
-            Ending::Drop => self.drop_guard(at, task),
-            ending => self.begin_release(at, task, ending),
-        }
     }
 
     /// What a release came to.

@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use tairlock::{
-    Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Written,
+    Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Wake,
+    Written,
 };
 
 use super::{
@@ -29,6 +30,9 @@ pub(super) fn client<E: Executor>(
     }
     if let Some(limit) = config.response {
         builder = builder.response_deadline(limit);
+    }
+    if config.polls {
+        builder = builder.wake(Wake::Poll);
     }
     builder = match (place, &config.url) {
         (_, Some(url)) => builder.url(url),

@@ -1,6 +1,6 @@
 //! The blocking driver.
 
-use tairlock::{Written, Codec, Error, Holder, Lease, Release, Snapshot};
+use tairlock::{Codec, Error, Holder, Lease, Release, Snapshot, Wake, Written};
 use tairlock_sync::{Client, Lock, LockGuard, Versioned};
 
 use super::{
@@ -25,6 +25,9 @@ impl World for Blocking {
         }
         if let Some(limit) = config.response {
             builder = builder.response_deadline(limit);
+        }
+        if config.polls {
+            builder = builder.wake(Wake::Poll);
         }
         builder = match (place, &config.url) {
             (_, Some(url)) => builder.url(url),

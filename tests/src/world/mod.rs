@@ -83,6 +83,8 @@ pub struct Config {
     pub url: Option<String>,
     /// Instead of the default response deadline.
     pub response: Option<Duration>,
+    /// It polls for locks that others hold.
+    pub polls: bool,
 }
 
 /// A client.

@@ -3,10 +3,14 @@
 
 mod asynchronous;
 mod blocking;
+mod choices;
 mod drops;
+mod holding;
 mod hygiene;
 mod keys;
 mod neighbours;
+mod reentry;
+mod several;
 mod shapes;
 
 use std::sync::OnceLock;

@@ -6,6 +6,7 @@ mod faults;
 mod fences;
 mod lost_replies;
 mod versioned;
+mod waiting;
 mod wire;
 
 use std::time::Duration;
