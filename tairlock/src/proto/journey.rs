@@ -1,0 +1,308 @@
+//! One operation on its way through a cluster: to the nodes that serve its keys, and on where they send it.
+
+use std::collections::BTreeMap;
+
+use super::{Address, Op, Redirect, Renewal, Topology, Verdict};
+use crate::{Fault, FaultKind, slot::slot};
+
+/// How often a key is sent on before that is a fault: a cluster that moves slots sends on once or twice.
+const MOST_HOPS: u8 = 5;
+
+/// One operation in a cluster: send every [`Leg`] of [`Journey::legs`], hand what came of each to
+/// [`Journey::hear`], and again until there are none; then take the [`Journey::answer`].
+///
+/// An operation is sent on only by a node that has not carried it out. Whatever else happens is the answer,
+/// and to ask again is the business of who asks.
+#[derive(Debug)]
+pub struct Journey {
+    op: Op,
+    /// One for every lease of a batch, one for anything else.
+    parts: Vec<Part>,
+    epoch: u64,
+}
+
+#[derive(Debug)]
+struct Part {
+    slot: u16,
+    /// It is to be asked there and nowhere else, and is not there yet.
+    ask: Option<Address>,
+    hops: u8,
+    result: Option<Result<Verdict, Fault>>,
+}
+
+/// What is to be sent to one node.
+#[derive(Debug)]
+pub struct Leg {
+    /// Where to.
+    pub to: Address,
+    /// What.
+    pub op: Op,
+    /// The node is about to be given the slot, and serves only who says that this is known.
+    pub asking: bool,
+    parts: Vec<usize>,
+}
+
+impl Journey {
+    /// `op` before it has been sent anywhere.
+    #[must_use]
+    pub fn new(op: Op) -> Self {
+        let part = |key: &crate::Key| {
+            let slot = slot(key.as_bytes());
+            Part { slot, ask: None, hops: 0, result: None }
+        };
+        let parts = match &op {
+            Op::RenewMany(renewals) => renewals.iter().map(|one| part(&one.key)).collect(),
+            other => other.key().into_iter().map(part).collect(),
+        };
+        Self { op, parts, epoch: 0 }
+    }
+
+    /// What to send now, all at once or one after the other: those that did not answer when last asked come
+    /// last. Nothing, if all has been answered.
+    pub fn legs(&mut self, topology: &mut Topology) -> Vec<Leg> {
+        self.epoch = topology.epoch();
+        let mut lost = false;
+        let mut places = BTreeMap::<(bool, Address, bool), Vec<usize>>::new();
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            if part.result.is_some() {
+                continue;
+            }
+            let asking = part.ask.take();
+            match asking.as_ref().or_else(|| topology.primary(part.slot)) {
+                Some(to) => {
+                    let place = (topology.is_silent(to), to.clone(), asking.is_some());
+                    places.entry(place).or_default().push(index);
+                }
+                None => {
+                    lost = true;
+                    let text = format!("no node of the cluster serves slot {}", part.slot);
+                    part.result = Some(Err(Fault::new(FaultKind::Cluster, text)));
+                }
+            }
+        }
+        if lost {
+            topology.doubt();
+        }
+        let leg = |((_, to, asking), parts): ((bool, Address, bool), Vec<usize>)| {
+            let op = self.op_of(&parts);
+            Leg { to, op, asking, parts }
+        };
+        places.into_iter().map(leg).collect()
+    }
+
+    fn op_of(&self, parts: &[usize]) -> Op {
+        match &self.op {
+            Op::RenewMany(renewals) => {
+                let some = parts.iter().filter_map(|&index| renewals.get(index));
+                Op::RenewMany(some.cloned().collect::<Vec<Renewal>>())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// What came of `leg`.
+    pub fn hear(&mut self, leg: &Leg, reply: Result<Verdict, Fault>, topology: &mut Topology) {
+        let silent =
+            |fault: &Fault| matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
+        if !reply.as_ref().err().is_some_and(silent) {
+            topology.answered(&leg.to);
+        }
+        match reply {
+            Ok(Verdict::Many(results))
+                if matches!(self.op, Op::RenewMany(_)) && results.len() == leg.parts.len() =>
+            {
+                for (&index, result) in leg.parts.iter().zip(results) {
+                    self.settle(index, leg, result, topology);
+                }
+            }
+            result => {
+                for &index in &leg.parts {
+                    self.settle(index, leg, result.clone(), topology);
+                }
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        index: usize,
+        leg: &Leg,
+        result: Result<Verdict, Fault>,
+        topology: &mut Topology,
+    ) {
+        let epoch = self.epoch;
+        let Some(part) = self.parts.get_mut(index) else { return };
+        if let Err(fault) = &result {
+            let redirect = fault.redirect(&leg.to).filter(|_| part.hops < MOST_HOPS);
+            part.hops += 1;
+            match redirect {
+                Some(Redirect::Moved { slot, to }) if slot == part.slot => {
+                    return topology.moved(slot, &to);
+                }
+                Some(Redirect::Ask { slot, to }) if slot == part.slot => {
+                    part.ask = Some(to);
+                    return;
+                }
+                _ => topology.failed(&leg.to, epoch, fault),
+            }
+        }
+        part.result = Some(result);
+    }
+
+    /// What came of it all.
+    ///
+    /// # Errors
+    /// What the node met, or what was met on the way to it.
+    pub fn answer(self) -> Result<Verdict, Fault> {
+        let open = || Err(Fault::new(FaultKind::Cluster, "it was never sent"));
+        let mut results = self.parts.into_iter().map(|part| part.result.unwrap_or_else(open));
+        match self.op {
+            Op::RenewMany(_) => Ok(Verdict::Many(results.collect())),
+            _ => results.next().unwrap_or_else(open),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Key, Token, Ttl, proto::Range};
+
+    fn node(port: u16) -> Address {
+        Address::new("h", port)
+    }
+
+    /// Slots below 8,000 at 1, the others at 2.
+    fn known() -> Topology {
+        let mut topology = Topology::new(vec![node(1)]);
+        let range = |first, last, port| Range { first, last, nodes: vec![node(port)] };
+        topology.learned(&[range(0, 7_999, 1), range(8_000, 16_383, 2)]);
+        topology
+    }
+
+    fn renewal(name: &str) -> Renewal {
+        let (key, token) = (Key::new(name).unwrap(), Token::from_bytes("t"));
+        Renewal { key, token, ttl: Ttl::DEFAULT }
+    }
+
+    fn said(code: &str, detail: &str) -> Fault {
+        Fault::from_server(code, detail)
+    }
+
+    fn owner(topology: &Topology, name: &str) -> Address {
+        topology.primary(slot(name.as_bytes())).unwrap().clone()
+    }
+
+    #[test]
+    fn a_batch_goes_to_each_node_once_and_its_answers_keep_their_order() {
+        let mut topology = known();
+        let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
+        let batch = Op::RenewMany(names.iter().map(|name| renewal(name)).collect());
+        let mut journey = Journey::new(batch);
+        let legs = journey.legs(&mut topology);
+        assert_eq!(legs.iter().map(|leg| leg.to.port).collect::<Vec<_>>(), [1, 2]);
+        for leg in &legs {
+            let Op::RenewMany(some) = &leg.op else { panic!("{:?}", leg.op) };
+            // Of node 2, all are gone.
+            let verdict = if leg.to == node(1) { Verdict::Renewed } else { Verdict::Gone };
+            assert!(some.iter().all(|one| owner(&topology, &one.key.to_string()) == leg.to));
+            let many = Verdict::Many(vec![Ok(verdict); some.len()]);
+            journey.hear(leg, Ok(many), &mut topology);
+        }
+        assert!(journey.legs(&mut topology).is_empty());
+        let Ok(Verdict::Many(answers)) = journey.answer() else { panic!("not many") };
+        for (name, answer) in names.iter().zip(answers) {
+            let here = owner(&topology, name) == node(1);
+            assert_eq!(answer, Ok(if here { Verdict::Renewed } else { Verdict::Gone }), "{name}");
+        }
+    }
+
+    #[test]
+    fn it_goes_where_it_is_sent_and_asks_there_where_it_is_told_to_ask() {
+        let mut topology = known();
+        let name = "a";
+        let at = slot(name.as_bytes());
+        let mut journey = Journey::new(Op::Release {
+            key: Key::new(name).unwrap(),
+            token: Token::from_bytes("t"),
+        });
+        let first = journey.legs(&mut topology).remove(0);
+        journey.hear(&first, Err(said("MOVED", &format!("{at} h:7"))), &mut topology);
+        assert!(topology.is_stale());
+        let second = journey.legs(&mut topology).remove(0);
+        assert_eq!((second.to.port, second.asking), (7, false));
+        journey.hear(&second, Err(said("ASK", &format!("{at} h:8"))), &mut topology);
+        let third = journey.legs(&mut topology).remove(0);
+        assert_eq!((third.to.port, third.asking), (8, true));
+        journey.hear(&third, Ok(Verdict::Released), &mut topology);
+        assert!(journey.legs(&mut topology).is_empty());
+        assert_eq!(journey.answer(), Ok(Verdict::Released));
+        // Only a move is for good.
+        assert_eq!(topology.primary(at), Some(&node(7)));
+    }
+
+    #[test]
+    fn it_is_not_sent_round_and_round() {
+        let mut topology = known();
+        let at = slot(b"a");
+        let mut journey = Journey::new(Op::Inspect(Key::new("a").unwrap()));
+        for hop in 0..=MOST_HOPS {
+            let leg = journey.legs(&mut topology).remove(0);
+            let to = if leg.to == node(1) { 2 } else { 1 };
+            let moved = said("MOVED", &format!("{at} h:{to}"));
+            journey.hear(&leg, Err(moved), &mut topology);
+            assert_eq!(journey.legs(&mut topology).is_empty(), hop == MOST_HOPS);
+        }
+        assert_eq!(journey.answer().unwrap_err().kind(), FaultKind::Cluster);
+    }
+
+    #[test]
+    fn one_lease_of_a_batch_is_sent_on_alone() {
+        let mut topology = known();
+        let mut journey = Journey::new(Op::RenewMany(vec![renewal("a"), renewal("{a}b")]));
+        let at = slot(b"a");
+        let leg = journey.legs(&mut topology).remove(0);
+        let sent_on = Err(said("ASK", &format!("{at} h:9")));
+        journey.hear(&leg, Ok(Verdict::Many(vec![Ok(Verdict::Renewed), sent_on])), &mut topology);
+        let leg = journey.legs(&mut topology).remove(0);
+        assert!(
+            matches!(&leg.op, Op::RenewMany(one) if one.len() == 1 && one[0].key.to_string() == "{a}b")
+        );
+        journey.hear(&leg, Ok(Verdict::Many(vec![Ok(Verdict::Renewed)])), &mut topology);
+        let all = Verdict::Many(vec![Ok(Verdict::Renewed), Ok(Verdict::Renewed)]);
+        assert_eq!(journey.answer(), Ok(all));
+    }
+
+    #[test]
+    fn a_fault_of_one_node_is_not_one_of_the_others_and_it_comes_last_from_then_on() {
+        let mut topology = known();
+        let batch =
+            || Op::RenewMany((0..20).map(|number| renewal(&format!("k{number}"))).collect());
+        let mut journey = Journey::new(batch());
+        for leg in journey.legs(&mut topology) {
+            let Op::RenewMany(some) = &leg.op else { panic!("{:?}", leg.op) };
+            let reply = if leg.to == node(1) {
+                Err(Fault::ambiguous(FaultKind::NoReply, "nothing"))
+            } else {
+                Ok(Verdict::Many(vec![Ok(Verdict::Renewed); some.len()]))
+            };
+            journey.hear(&leg, reply, &mut topology);
+        }
+        let Ok(Verdict::Many(answers)) = journey.answer() else { panic!("not many") };
+        let failed = answers.iter().filter(|answer| answer.is_err()).count();
+        assert!(failed > 0 && failed < 20, "{failed}");
+        assert!(topology.is_stale());
+        let order: Vec<u16> =
+            Journey::new(batch()).legs(&mut topology).iter().map(|leg| leg.to.port).collect();
+        assert_eq!(order, [2, 1]);
+    }
+
+    #[test]
+    fn a_slot_that_nobody_serves_is_a_fault_that_time_may_cure() {
+        let mut topology = Topology::new(vec![node(1)]);
+        topology.learned(&[]);
+        let mut journey = Journey::new(Op::Inspect(Key::new("a").unwrap()));
+        assert!(journey.legs(&mut topology).is_empty() && topology.is_stale());
+        assert!(journey.answer().unwrap_err().is_transient());
+    }
+}
