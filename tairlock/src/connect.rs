@@ -67,10 +67,13 @@ impl ClientBuilder {
 
     fn reach(self, source: Result<Source, ConfigError>) -> Self {
         self.with_node(Box::new(move |site: &Site| {
-            crate::tls::choose_cryptography();
-            let connect_within = site.limits.connect;
-            let settings = Settings { connect_within, prefix: Arc::clone(&site.prefix) };
-            Ok(Arc::new(RedisNode::new(source?, settings)) as Arc<dyn Node>)
+            Ok(Arc::new(RedisNode::new(source?, settings(site))) as Arc<dyn Node>)
         }))
     }
+}
+
+/// How a node of the client of `site` connects.
+pub(crate) fn settings(site: &Site) -> Settings {
+    crate::tls::choose_cryptography();
+    Settings { connect_within: site.limits.connect, prefix: Arc::clone(&site.prefix) }
 }

@@ -132,6 +132,8 @@ pub use tairlock_macros::distributed_lock;
 mod builder;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod client;
+#[cfg(all(feature = "cluster", any(feature = "tokio", feature = "smol")))]
+mod cluster;
 #[cfg(all(feature = "redis", any(feature = "tokio", feature = "smol")))]
 mod connect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -156,6 +158,8 @@ mod lock_all;
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod runtime;
+#[cfg(all(feature = "sentinel", any(feature = "tokio", feature = "smol")))]
+mod sentinel;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod versioned;
 

@@ -4,7 +4,7 @@ mod ear;
 mod places;
 
 pub use ear::Ear;
-pub use places::{cluster, elsewhere, place, sentinels, several};
+pub use places::{cluster, elsewhere, name, place, sentinels, several, watched};
 use redis::{ErrorKind, Pipeline, ProtocolVersion, PushKind, RedisError, ServerError, Value};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! What a fault says about where to ask: the rules by which both drivers find the right server again.
 
-use super::Address;
+use super::{Address, Verdict};
 use crate::{Fault, FaultKind};
 
 /// Where a node of a cluster sends who asks. It has done nothing.
@@ -54,6 +54,18 @@ impl Fault {
         let text = self.to_string();
         let says = |word| text.starts_with(word) || text.contains(&format!("ERR {word}"));
         says("READONLY") || says("MASTERDOWN")
+    }
+}
+
+impl Verdict {
+    /// Whether a server that is a replica gave this answer, or part of it.
+    #[must_use]
+    pub fn is_from_a_replica(answer: &Result<Self, Fault>) -> bool {
+        match answer {
+            Ok(Self::Many(answers)) => answers.iter().any(Self::is_from_a_replica),
+            Ok(_) => false,
+            Err(fault) => fault.is_from_a_replica(),
+        }
     }
 }
 

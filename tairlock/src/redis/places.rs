@@ -1,6 +1,6 @@
 //! Where the servers of one deployment are: as the caller says it, and as they say it themselves.
 
-use redis::{Client, ConnectionAddr, RedisResult};
+use redis::{Client, ConnectionAddr, IntoConnectionInfo as _, RedisResult};
 
 use super::open;
 use crate::{ConfigError, proto::Address};
@@ -73,6 +73,32 @@ pub fn elsewhere(template: &Client, to: &Address) -> RedisResult<Client> {
     Client::open(info.set_addr(addr))
 }
 
+/// How to reach a primary that sentinels know: by its bare name, or by a URL with the name as its host.
+///
+/// # Errors
+/// [`ConfigError::Address`].
+pub fn watched(primary: &str) -> Result<Client, ConfigError> {
+    if primary.contains("://") {
+        return open(primary);
+    }
+    let bare = ConnectionAddr::Tcp(primary.to_owned(), 0).into_connection_info();
+    let opened = bare.and_then(|info| {
+        let settings = info.tcp_settings().clone().set_nodelay(true);
+        Client::open(info.set_tcp_settings(settings))
+    });
+    opened.map_err(|error| ConfigError::Address(error.category().to_owned()))
+}
+
+/// The name of the primary that `client` is to lead to.
+///
+/// # Errors
+/// [`ConfigError::Address`], if there is none.
+pub fn name(client: &Client) -> Result<String, ConfigError> {
+    let name = place(client).map(|place| place.host.to_string()).filter(|name| !name.is_empty());
+    let help = "which primary? say the name that the sentinels know it by";
+    name.ok_or_else(|| ConfigError::Address(help.to_owned()))
+}
+
 /// Where `client` leads to; a unix socket is no place among others.
 #[must_use]
 pub fn place(client: &Client) -> Option<Address> {
@@ -99,6 +125,14 @@ mod tests {
             let refused = cluster(&urls).unwrap_err().to_string();
             assert!(refused.contains(why), "{urls:?}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_primary_is_named_barely_or_by_a_url() {
+        let named = |primary: &str| watched(primary).and_then(|client| name(&client));
+        assert_eq!(named("main_Db.1").unwrap(), "main_Db.1");
+        assert_eq!(named("redis://user:secret@main_Db.1/3").unwrap(), "main_Db.1");
+        assert!(named("").is_err() && named("unix:///x").is_err());
     }
 
     #[test]
