@@ -50,6 +50,8 @@
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a server needs to be told more"))]
 mod builder;
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
 #[cfg(feature = "redis")]
 mod connect;
 mod default;
@@ -62,6 +64,8 @@ mod listen;
 mod lock;
 mod lock_all;
 mod node;
+#[cfg(feature = "sentinel")]
+mod sentinel;
 mod versioned;
 
 #[doc(hidden)]

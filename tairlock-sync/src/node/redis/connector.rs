@@ -11,7 +11,7 @@ use tairlock::{
     Fault, FaultKind,
     dialect::{Batch, Reply, Speech},
     proto::{Op, Verdict},
-    redis::{address, connect_fault, refuses_hello, resp2, speaks_resp3},
+    redis::{address, connect_fault, elsewhere, place, refuses_hello, resp2, speaks_resp3},
 };
 
 use super::{Outage, wire::Wire};
@@ -19,11 +19,22 @@ use super::{Outage, wire::Wire};
 /// Opens connections to one server.
 pub(crate) struct Connector {
     client: Client,
+    /// Who knows where to, where that is not `client`'s own address.
+    locate: Option<Arc<dyn Locate>>,
     /// Which database to turn to; `client` does not.
     db: u64,
     prefix: Arc<[u8]>,
     within: Duration,
     outage: Outage,
+}
+
+/// Who knows where the server is.
+pub(crate) trait Locate: fmt::Debug + Send + Sync {
+    /// Where it is now, and how to log in there.
+    fn locate(&self) -> Result<Client, Fault>;
+
+    /// Whether the server at the other end of `connection` is the one, and will do.
+    fn check(&self, connection: &mut Connection, within: Duration) -> Result<(), Fault>;
 }
 
 /// A place for a connection, which is opened when it is needed.
@@ -41,11 +52,16 @@ struct Open {
 
 impl Seat {
     /// Asks, if there is a connection, and gives it up if that fails.
-    pub(super) fn call(&mut self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+    pub(super) fn ask(
+        &mut self,
+        op: &Op,
+        asking: bool,
+        within: Duration,
+    ) -> Result<Verdict, Fault> {
         let Some(Open { connection, speech, patience, .. }) = &mut self.0 else {
             return Err(Fault::new(FaultKind::Unreachable, "the connection was given up"));
         };
-        let told = Wire { connection, patience }.exchange(op, speech, within);
+        let told = Wire { connection, patience }.exchange(op, speech, asking, within);
         told.unwrap_or_else(|fault| {
             self.0 = None;
             Err(fault)
@@ -61,7 +77,13 @@ impl Connector {
             tairlock::tls::choose_cryptography();
         }
         let (client, db) = terse(client)?;
-        Ok(Self { client, db, prefix, within, outage: Outage::default() })
+        Ok(Self { client, locate: None, db, prefix, within, outage: Outage::default() })
+    }
+
+    /// With somebody who knows where the server is: of `client`'s address nothing is used.
+    #[allow(dead_code, reason = "without sentinels, nobody does")]
+    pub(crate) fn located(self, locate: Arc<dyn Locate>) -> Self {
+        Self { locate: Some(locate), ..self }
     }
 
     /// Whether a command can go down the connection in `seat` as it is.
@@ -79,8 +101,23 @@ impl Connector {
         self.within
     }
 
-    pub(super) const fn client(&self) -> &Client {
-        &self.client
+    /// Where a connection opened now would lead to.
+    pub(super) fn client(&self) -> Result<Client, Fault> {
+        match &self.locate {
+            None => Ok(self.client.clone()),
+            Some(locate) => {
+                let located = locate.locate()?;
+                let to = place(&located);
+                let client = to.map_or(Ok(located), |to| elsewhere(&self.client, &to));
+                client.map_err(|error| self.failed(&error))
+            }
+        }
+    }
+
+    /// Opens a connection to where `client` leads, which is what [`Connector::client`] answered.
+    pub(super) fn open_at(&self, seat: &mut Seat, client: &Client) -> Result<(), Fault> {
+        seat.0 = Some(self.connect_to(client)?);
+        Ok(())
     }
 
     /// Says what is no operation, connecting first where that is needed.
@@ -94,11 +131,18 @@ impl Connector {
         &self,
         seat: &mut Seat,
         op: &Op,
+        asking: bool,
         within: Duration,
     ) -> Result<Verdict, Fault> {
         let Open { connection, speech, patience, known } = self.opened(seat)?;
         let mut wire = Wire { connection, patience };
-        match wire.exchange(op, speech, within) {
+        match wire.exchange(op, speech, asking, within) {
+            Ok(answer) if Verdict::is_from_a_replica(&answer) => {
+                // After a failover none of the open ones leads to the primary.
+                self.outage.declare(*known);
+                seat.0 = None;
+                answer
+            }
             Ok(answer) => {
                 *known = Instant::now();
                 answer
@@ -121,17 +165,24 @@ impl Connector {
     }
 
     fn connect(&self) -> Result<Open, Fault> {
+        self.connect_to(&self.client()?)
+    }
+
+    fn connect_to(&self, client: &Client) -> Result<Open, Fault> {
         let until = Instant::now() + self.within;
         let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let failed = |error: RedisError| self.failed(&error);
-        let connection = match self.client.get_connection_with_timeout(left()) {
-            Err(error) if speaks_resp3(&self.client) && refuses_hello(&error) => {
-                let plain = resp2(&self.client).map_err(failed)?;
+        let connection = match client.get_connection_with_timeout(left()) {
+            Err(error) if speaks_resp3(client) && refuses_hello(&error) => {
+                let plain = resp2(client).map_err(failed)?;
                 plain.get_connection_with_timeout(left())
             }
             opened => opened,
         };
         let mut connection = connection.map_err(failed)?;
+        if let Some(locate) = &self.locate {
+            locate.check(&mut connection, left())?;
+        }
         let mut patience = None;
         let mut wire = Wire { connection: &mut connection, patience: &mut patience };
         let speech = wire.enter(self.db, &self.prefix, left()).map_err(failed)?;

@@ -86,7 +86,7 @@ impl GivenPool {
         within: Duration,
     ) -> Result<Verdict, Fault> {
         let mut wire = Wire { connection: &mut lent, patience: &mut None };
-        let result = wire.exchange(op, &known.speech, within);
+        let result = wire.exchange(op, &known.speech, false, within);
         // Other users of the pool expect a connection as redis-rs opens it: without timeouts.
         let clean = clear_timeouts(&lent);
         match result {

@@ -11,6 +11,7 @@ use r2d2::{ManageConnection, NopErrorHandler, Pool};
 use scheduled_thread_pool::{OnPoolDropBehavior, ScheduledThreadPool};
 use tairlock::{
     Fault, FaultKind,
+    dialect::{Batch, Reply},
     proto::{Op, Verdict},
 };
 
@@ -86,14 +87,27 @@ impl OwnPool {
     }
 }
 
+impl OwnPool {
+    /// As [`Line::call`], with word before each command that we were sent here, if `asking`.
+    pub(super) fn ask(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
+        self.connector.call(&mut *self.seat(within)?, op, asking, within)
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        self.connector.say(&mut *self.seat(self.connector.within())?, batch)
+    }
+}
+
 impl Line for OwnPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.connector.call(&mut *self.seat(within)?, op, within)
+        self.ask(op, false, within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.pool.try_get()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, within))
+        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, false, within))
     }
 
     fn ready(&self) -> Result<(), Fault> {
@@ -123,15 +137,29 @@ impl OwnLine {
     }
 }
 
+impl OwnLine {
+    /// As [`Line::call`], with word before each command that we were sent here, if `asking`.
+    pub(super) fn ask(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.call(&mut seat, op, asking, within)
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.say(&mut seat, batch)
+    }
+}
+
 impl Line for OwnLine {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connector.call(&mut seat, op, within)
+        self.ask(op, false, within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.seat.try_lock().ok()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, within))
+        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, false, within))
     }
 
     fn ready(&self) -> Result<(), Fault> {

@@ -25,16 +25,18 @@ pub(super) struct Wire<'a> {
 }
 
 impl Wire<'_> {
-    /// Carries `op` through as many rounds as it needs. The outer error is the connection's.
+    /// Carries `op` through as many rounds as it needs, with word before each command that we were sent
+    /// here, if `asking`. The outer error is the connection's.
     pub(super) fn exchange(
         &mut self,
         op: &Op,
         speech: &Speech,
+        asking: bool,
         within: Duration,
     ) -> Result<Result<Verdict, Fault>, Fault> {
         let until = Instant::now() + within;
         self.wait_for(within).map_err(|error| lost(&error, within))?;
-        let mut exchange = Exchange::new(op, speech);
+        let mut exchange = Exchange::new(op, speech).asking(asking);
         loop {
             let replies = self.send(&exchange.batch(), until).map_err(|e| lost(&e, within))?;
             match exchange.hear(replies) {
