@@ -96,7 +96,7 @@ impl Shared {
                 Some(Some((source, Err(fault)))) => {
                     let mut topology = lock(&self.topology);
                     let epoch = topology.epoch();
-                    topology.failed(&source, epoch, &fault);
+                    topology.failed(&source, epoch, &fault, Duration::ZERO, time::now());
                     failed = fault;
                 }
                 Some(None) => {}
@@ -144,7 +144,7 @@ impl Shared {
         let mut journey = Journey::new(op.clone());
         loop {
             self.learn(role, of).await?;
-            let legs = journey.legs(&mut lock(&self.topology));
+            let legs = journey.legs(&mut lock(&self.topology), time::now());
             if legs.is_empty() {
                 return journey.answer();
             }
@@ -152,7 +152,7 @@ impl Shared {
             let replies = join_all(sent).await;
             let mut topology = lock(&self.topology);
             for (leg, reply) in legs.iter().zip(replies) {
-                journey.hear(leg, reply, &mut topology);
+                journey.hear(leg, reply, &mut topology, time::now());
             }
         }
     }

@@ -1,9 +1,9 @@
 //! One operation on its way through a cluster: to the nodes that serve its keys, and on where they send it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{Address, Op, Redirect, Renewal, Topology, Verdict};
-use crate::{Fault, FaultKind, slot::slot};
+use crate::{Fault, FaultKind, slot::slot, time::Timestamp};
 
 /// How often a key is sent on before that is a fault: a cluster that moves slots sends on once or twice.
 const MOST_HOPS: u8 = 5;
@@ -40,6 +40,22 @@ pub struct Leg {
     /// The node is about to be given the slot, and serves only who says that this is known.
     pub asking: bool,
     parts: Vec<usize>,
+    sent: Timestamp,
+    silent: bool,
+}
+
+impl Leg {
+    /// How long it may take out of what is `left`, where one leg is sent after the other and so many are to
+    /// `follow`: a node that is silent leaves time for the others.
+    #[must_use]
+    pub fn share(&self, left: Duration, first_of_all: bool, follow: usize) -> Duration {
+        match u32::try_from(follow) {
+            Ok(0) if first_of_all => left,
+            _ if self.silent => left / 4,
+            Ok(follow) => left / (follow + 1),
+            Err(_) => Duration::ZERO,
+        }
+    }
 }
 
 impl Journey {
@@ -59,7 +75,10 @@ impl Journey {
 
     /// What to send now, all at once or one after the other: those that did not answer when last asked come
     /// last. Nothing, if all has been answered.
-    pub fn legs(&mut self, topology: &mut Topology) -> Vec<Leg> {
+    ///
+    /// Renewals are not sent where they would only wait once more: a keeper has others to renew.
+    pub fn legs(&mut self, topology: &mut Topology, now: Timestamp) -> Vec<Leg> {
+        let renews = matches!(self.op, Op::RenewMany(_));
         self.epoch = topology.epoch();
         let mut lost = false;
         let mut places = BTreeMap::<(bool, Address, bool), Vec<usize>>::new();
@@ -69,6 +88,10 @@ impl Journey {
             }
             let asking = part.ask.take();
             match asking.as_ref().or_else(|| topology.primary(part.slot)) {
+                Some(to) if renews && topology.rests(to, now) => {
+                    let text = format!("{to} gave no answer a moment ago");
+                    part.result = Some(Err(Fault::new(FaultKind::Unreachable, text)));
+                }
                 Some(to) => {
                     let place = (topology.is_silent(to), to.clone(), asking.is_some());
                     places.entry(place).or_default().push(index);
@@ -83,9 +106,9 @@ impl Journey {
         if lost {
             topology.doubt();
         }
-        let leg = |((_, to, asking), parts): ((bool, Address, bool), Vec<usize>)| {
+        let leg = |((silent, to, asking), parts): ((bool, Address, bool), Vec<usize>)| {
             let op = self.op_of(&parts);
-            Leg { to, op, asking, parts }
+            Leg { to, op, asking, parts, sent: now, silent }
         };
         places.into_iter().map(leg).collect()
     }
@@ -101,7 +124,13 @@ impl Journey {
     }
 
     /// What came of `leg`.
-    pub fn hear(&mut self, leg: &Leg, reply: Result<Verdict, Fault>, topology: &mut Topology) {
+    pub fn hear(
+        &mut self,
+        leg: &Leg,
+        reply: Result<Verdict, Fault>,
+        topology: &mut Topology,
+        now: Timestamp,
+    ) {
         let silent =
             |fault: &Fault| matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
         if !reply.as_ref().err().is_some_and(silent) {
@@ -112,12 +141,12 @@ impl Journey {
                 if matches!(self.op, Op::RenewMany(_)) && results.len() == leg.parts.len() =>
             {
                 for (&index, result) in leg.parts.iter().zip(results) {
-                    self.settle(index, leg, result, topology);
+                    self.settle(index, leg, result, topology, now);
                 }
             }
             result => {
                 for &index in &leg.parts {
-                    self.settle(index, leg, result.clone(), topology);
+                    self.settle(index, leg, result.clone(), topology, now);
                 }
             }
         }
@@ -129,6 +158,7 @@ impl Journey {
         leg: &Leg,
         result: Result<Verdict, Fault>,
         topology: &mut Topology,
+        now: Timestamp,
     ) {
         let epoch = self.epoch;
         let Some(part) = self.parts.get_mut(index) else { return };
@@ -143,7 +173,7 @@ impl Journey {
                     part.ask = Some(to);
                     return;
                 }
-                _ => topology.failed(&leg.to, epoch, fault),
+                _ => topology.failed(&leg.to, epoch, fault, now.since(leg.sent), now),
             }
         }
         part.result = Some(result);
@@ -167,6 +197,8 @@ impl Journey {
 mod tests {
     use super::*;
     use crate::{Key, Token, Ttl, proto::Range};
+
+    const NOW: Timestamp = Timestamp::from_nanos(1 << 40);
 
     fn node(port: u16) -> Address {
         Address::new("h", port)
@@ -199,7 +231,7 @@ mod tests {
         let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
         let batch = Op::RenewMany(names.iter().map(|name| renewal(name)).collect());
         let mut journey = Journey::new(batch);
-        let legs = journey.legs(&mut topology);
+        let legs = journey.legs(&mut topology, NOW);
         assert_eq!(legs.iter().map(|leg| leg.to.port).collect::<Vec<_>>(), [1, 2]);
         for leg in &legs {
             let Op::RenewMany(some) = &leg.op else { panic!("{:?}", leg.op) };
@@ -207,9 +239,9 @@ mod tests {
             let verdict = if leg.to == node(1) { Verdict::Renewed } else { Verdict::Gone };
             assert!(some.iter().all(|one| owner(&topology, &one.key.to_string()) == leg.to));
             let many = Verdict::Many(vec![Ok(verdict); some.len()]);
-            journey.hear(leg, Ok(many), &mut topology);
+            journey.hear(leg, Ok(many), &mut topology, NOW);
         }
-        assert!(journey.legs(&mut topology).is_empty());
+        assert!(journey.legs(&mut topology, NOW).is_empty());
         let Ok(Verdict::Many(answers)) = journey.answer() else { panic!("not many") };
         for (name, answer) in names.iter().zip(answers) {
             let here = owner(&topology, name) == node(1);
@@ -226,16 +258,16 @@ mod tests {
             key: Key::new(name).unwrap(),
             token: Token::from_bytes("t"),
         });
-        let first = journey.legs(&mut topology).remove(0);
-        journey.hear(&first, Err(said("MOVED", &format!("{at} h:7"))), &mut topology);
+        let first = journey.legs(&mut topology, NOW).remove(0);
+        journey.hear(&first, Err(said("MOVED", &format!("{at} h:7"))), &mut topology, NOW);
         assert!(topology.is_stale());
-        let second = journey.legs(&mut topology).remove(0);
+        let second = journey.legs(&mut topology, NOW).remove(0);
         assert_eq!((second.to.port, second.asking), (7, false));
-        journey.hear(&second, Err(said("ASK", &format!("{at} h:8"))), &mut topology);
-        let third = journey.legs(&mut topology).remove(0);
+        journey.hear(&second, Err(said("ASK", &format!("{at} h:8"))), &mut topology, NOW);
+        let third = journey.legs(&mut topology, NOW).remove(0);
         assert_eq!((third.to.port, third.asking), (8, true));
-        journey.hear(&third, Ok(Verdict::Released), &mut topology);
-        assert!(journey.legs(&mut topology).is_empty());
+        journey.hear(&third, Ok(Verdict::Released), &mut topology, NOW);
+        assert!(journey.legs(&mut topology, NOW).is_empty());
         assert_eq!(journey.answer(), Ok(Verdict::Released));
         // Only a move is for good.
         assert_eq!(topology.primary(at), Some(&node(7)));
@@ -247,11 +279,11 @@ mod tests {
         let at = slot(b"a");
         let mut journey = Journey::new(Op::Inspect(Key::new("a").unwrap()));
         for hop in 0..=MOST_HOPS {
-            let leg = journey.legs(&mut topology).remove(0);
+            let leg = journey.legs(&mut topology, NOW).remove(0);
             let to = if leg.to == node(1) { 2 } else { 1 };
             let moved = said("MOVED", &format!("{at} h:{to}"));
-            journey.hear(&leg, Err(moved), &mut topology);
-            assert_eq!(journey.legs(&mut topology).is_empty(), hop == MOST_HOPS);
+            journey.hear(&leg, Err(moved), &mut topology, NOW);
+            assert_eq!(journey.legs(&mut topology, NOW).is_empty(), hop == MOST_HOPS);
         }
         assert_eq!(journey.answer().unwrap_err().kind(), FaultKind::Cluster);
     }
@@ -261,14 +293,19 @@ mod tests {
         let mut topology = known();
         let mut journey = Journey::new(Op::RenewMany(vec![renewal("a"), renewal("{a}b")]));
         let at = slot(b"a");
-        let leg = journey.legs(&mut topology).remove(0);
+        let leg = journey.legs(&mut topology, NOW).remove(0);
         let sent_on = Err(said("ASK", &format!("{at} h:9")));
-        journey.hear(&leg, Ok(Verdict::Many(vec![Ok(Verdict::Renewed), sent_on])), &mut topology);
-        let leg = journey.legs(&mut topology).remove(0);
+        journey.hear(
+            &leg,
+            Ok(Verdict::Many(vec![Ok(Verdict::Renewed), sent_on])),
+            &mut topology,
+            NOW,
+        );
+        let leg = journey.legs(&mut topology, NOW).remove(0);
         assert!(
             matches!(&leg.op, Op::RenewMany(one) if one.len() == 1 && one[0].key.to_string() == "{a}b")
         );
-        journey.hear(&leg, Ok(Verdict::Many(vec![Ok(Verdict::Renewed)])), &mut topology);
+        journey.hear(&leg, Ok(Verdict::Many(vec![Ok(Verdict::Renewed)])), &mut topology, NOW);
         let all = Verdict::Many(vec![Ok(Verdict::Renewed), Ok(Verdict::Renewed)]);
         assert_eq!(journey.answer(), Ok(all));
     }
@@ -279,21 +316,22 @@ mod tests {
         let batch =
             || Op::RenewMany((0..20).map(|number| renewal(&format!("k{number}"))).collect());
         let mut journey = Journey::new(batch());
-        for leg in journey.legs(&mut topology) {
+        for leg in journey.legs(&mut topology, NOW) {
             let Op::RenewMany(some) = &leg.op else { panic!("{:?}", leg.op) };
             let reply = if leg.to == node(1) {
                 Err(Fault::ambiguous(FaultKind::NoReply, "nothing"))
             } else {
                 Ok(Verdict::Many(vec![Ok(Verdict::Renewed); some.len()]))
             };
-            journey.hear(&leg, reply, &mut topology);
+            journey.hear(&leg, reply, &mut topology, NOW);
         }
         let Ok(Verdict::Many(answers)) = journey.answer() else { panic!("not many") };
         let failed = answers.iter().filter(|answer| answer.is_err()).count();
         assert!(failed > 0 && failed < 20, "{failed}");
         assert!(topology.is_stale());
+        // It has cost nothing, so that it is tried again at once.
         let order: Vec<u16> =
-            Journey::new(batch()).legs(&mut topology).iter().map(|leg| leg.to.port).collect();
+            Journey::new(batch()).legs(&mut topology, NOW).iter().map(|leg| leg.to.port).collect();
         assert_eq!(order, [2, 1]);
     }
 
@@ -302,7 +340,37 @@ mod tests {
         let mut topology = Topology::new(vec![node(1)]);
         topology.learned(&[]);
         let mut journey = Journey::new(Op::Inspect(Key::new("a").unwrap()));
-        assert!(journey.legs(&mut topology).is_empty() && topology.is_stale());
+        assert!(journey.legs(&mut topology, NOW).is_empty() && topology.is_stale());
         assert!(journey.answer().unwrap_err().is_transient());
+    }
+
+    #[test]
+    fn renewals_wait_for_a_silent_node_for_half_of_the_time_at_most() {
+        let mut topology = known();
+        let batch =
+            || Op::RenewMany((0..20).map(|number| renewal(&format!("k{number}"))).collect());
+        let mut journey = Journey::new(batch());
+        let second = Duration::from_secs(1);
+        for leg in journey.legs(&mut topology, NOW) {
+            assert_eq!(leg.share(second, true, 1), second / 2);
+            let silent = Err(Fault::ambiguous(FaultKind::NoReply, "nothing"));
+            if leg.to == node(1) {
+                journey.hear(&leg, silent, &mut topology, NOW + second);
+            }
+        }
+        let ports = |journey: &mut Journey, topology: &mut Topology, now| -> Vec<u16> {
+            journey.legs(topology, now).iter().map(|leg| leg.to.port).collect()
+        };
+        let soon = NOW + second + second / 2;
+        assert_eq!(ports(&mut Journey::new(batch()), &mut topology, soon), [2]);
+        let later = Journey::new(batch()).legs(&mut topology, NOW + second * 2);
+        assert_eq!(later.iter().map(|leg| leg.to.port).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(later[1].share(second, false, 0), second / 4);
+        assert_eq!(later[1].share(second, true, 0), second);
+        // Whoever asks for a lock there asks.
+        let key =
+            (0..).map(|n| n.to_string()).find(|key| owner(&topology, key) == node(1)).unwrap();
+        let mut journey = Journey::new(Op::Inspect(Key::new(key).unwrap()));
+        assert_eq!(ports(&mut journey, &mut topology, soon), [1]);
     }
 }

@@ -1,8 +1,8 @@
 //! Which node of a cluster serves which slot, as far as is known, and whom to ask when that is in doubt.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use crate::{Fault, FaultKind, slot::SLOTS};
+use crate::{Fault, FaultKind, slot::SLOTS, time::Timestamp};
 
 /// Where a node of a cluster listens.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,21 +63,23 @@ pub struct Topology {
     slots: Box<[u16]>,
     primaries: Vec<Address>,
     replicas: Vec<Address>,
-    /// Who did not answer when last asked.
-    silent: HashSet<Address>,
+    /// Who did not answer when last asked, and until when renewals leave it alone.
+    silent: HashMap<Address, Timestamp>,
     /// How often it was learned.
     epoch: u64,
     stale: bool,
 }
 
 const NOBODY: u16 = u16::MAX;
+/// For how long a node that does not answer is left alone, at most.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 impl Topology {
     /// Nothing is known yet, but whom to ask: `seeds`.
     #[must_use]
     pub fn new(seeds: Vec<Address>) -> Self {
         let slots = vec![NOBODY; usize::from(SLOTS)].into();
-        let (primaries, replicas, silent) = (Vec::new(), Vec::new(), HashSet::new());
+        let (primaries, replicas, silent) = (Vec::new(), Vec::new(), HashMap::new());
         Self { seeds, slots, primaries, replicas, silent, epoch: 0, stale: true }
     }
 
@@ -126,7 +128,7 @@ impl Topology {
     /// Whether it did not answer when last asked.
     #[must_use]
     pub fn is_silent(&self, address: &Address) -> bool {
-        self.silent.contains(address)
+        self.silent.contains_key(address)
     }
 
     /// A node has told who serves what.
@@ -138,9 +140,8 @@ impl Topology {
             self.replicas.extend(replicas.iter().cloned());
             self.give(range.first..=range.last, primary);
         }
-        let known: HashSet<_> =
-            self.primaries.iter().chain(&self.replicas).chain(&self.seeds).collect();
-        self.silent.retain(|address| known.contains(address));
+        let known = [&self.primaries, &self.replicas, &self.seeds];
+        self.silent.retain(|address, _| known.iter().any(|some| some.contains(address)));
         self.epoch += 1;
         self.stale = false;
     }
@@ -165,11 +166,24 @@ impl Topology {
         }
     }
 
-    /// What was sent to `to`, by what was known at `epoch`, met `fault`: may that be because another node is
-    /// to be asked by now?
-    pub fn failed(&mut self, to: &Address, epoch: u64, fault: &Fault) {
+    /// Whether `address` has just cost as much time as is now left for others.
+    #[must_use]
+    pub fn rests(&self, address: &Address, now: Timestamp) -> bool {
+        self.silent.get(address).is_some_and(|&until| now < until)
+    }
+
+    /// What was sent to `to`, by what was known at `epoch`, met `fault` after it `took` so long: may that be
+    /// because another node is to be asked by now?
+    pub fn failed(
+        &mut self,
+        to: &Address,
+        epoch: u64,
+        fault: &Fault,
+        took: Duration,
+        now: Timestamp,
+    ) {
         if matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply) {
-            self.silent.insert(to.clone());
+            self.silent.insert(to.clone(), now + took.min(LONGEST_REST));
         }
         if fault.doubts_the_place() && epoch == self.epoch {
             self.stale = true;
@@ -231,7 +245,10 @@ mod tests {
         let first = topology.sources();
         assert_eq!(first.len(), 5);
         let gone = Fault::new(FaultKind::Unreachable, "gone");
-        topology.failed(&first[0], topology.epoch(), &gone);
+        let (took, now) = (Duration::from_millis(200), Timestamp::from_nanos(1 << 40));
+        topology.failed(&first[0], topology.epoch(), &gone, took, now);
+        // As long as it took, which is half of the time at most.
+        assert!(topology.rests(&first[0], now) && !topology.rests(&first[0], now + took));
         assert_eq!(topology.sources().last(), Some(&first[0]));
         topology.answered(&first[0]);
         assert_eq!(topology.sources(), first);
@@ -242,15 +259,16 @@ mod tests {
     #[test]
     fn a_fault_of_what_was_sent_before_it_was_learned_says_nothing() {
         let mut topology = known();
+        let (took, now) = (Duration::ZERO, Timestamp::default());
         let (old, down) =
             (topology.epoch(), Fault::from_server("CLUSTERDOWN", "Hash slot not served"));
         topology.learned(&[range(0, 16_383, &[1])]);
-        topology.failed(&node(1), old, &down);
+        topology.failed(&node(1), old, &down, took, now);
         assert!(!topology.is_stale());
         let full = Fault::from_server("OOM", "command not allowed");
-        topology.failed(&node(1), topology.epoch(), &full);
+        topology.failed(&node(1), topology.epoch(), &full, took, now);
         assert!(!topology.is_stale());
-        topology.failed(&node(1), topology.epoch(), &down);
+        topology.failed(&node(1), topology.epoch(), &down, took, now);
         assert!(topology.is_stale());
     }
 

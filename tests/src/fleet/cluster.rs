@@ -249,6 +249,18 @@ impl Cluster {
         Ok(())
     }
 
+    /// Whether node number `at` is about to be given `slot`.
+    ///
+    /// # Panics
+    ///
+    /// If it does not answer.
+    #[must_use]
+    pub fn importing(&self, slot: u16, at: usize) -> bool {
+        let told: String =
+            cluster(&["NODES"]).query(&mut self.nodes[at].cli()).expect("CLUSTER NODES");
+        told.contains(&format!("[{slot}-<-"))
+    }
+
     /// Begins to move a slot and leaves it there: the node that has it answers for the keys that are there, and sends
     /// others away with `ASK`. Says which node that is.
     ///

@@ -28,16 +28,34 @@ impl Sentinels {
     ///
     /// [`Error`], if that takes more than 30 s.
     pub fn start(with: impl Fn() -> Builder, replicas: usize) -> Result<Self, Error> {
+        let with = || {
+            let server = with();
+            match server.password.clone() {
+                Some(password) => server.config(["masterauth", &password]),
+                None => server,
+            }
+        };
         let primary = with().start()?;
         let follow = |_| with().replica_of(&primary);
         let replicas = start_all((0..replicas).map(follow).collect())?;
         let watch = |_| {
             let port = primary.port().to_string();
-            with()
-                .sentinel()
-                .config(["sentinel", "monitor", NAME, "127.0.0.1", &port, "2"])
-                .config(["sentinel", "down-after-milliseconds", NAME, "500"])
-                .config(["sentinel", "failover-timeout", NAME, "3000"])
+            let sentinel = with().sentinel();
+            let password = sentinel.password.clone();
+            let sentinel = sentinel.config(["sentinel", "monitor", NAME, "127.0.0.1", &port, "2"]);
+            // One password for all, so that they can talk to each other.
+            let sentinel = match password {
+                Some(password) => sentinel
+                    .config(["sentinel", "auth-pass", NAME, &password])
+                    .config(["sentinel", "sentinel-pass", &password]),
+                None => sentinel,
+            };
+            sentinel.config(["sentinel", "down-after-milliseconds", NAME, "500"]).config([
+                "sentinel",
+                "failover-timeout",
+                NAME,
+                "3000",
+            ])
         };
         let sentinels = start_all((0..3).map(watch).collect())?;
         let servers = std::iter::once(primary).chain(replicas).collect();
@@ -73,6 +91,11 @@ impl Sentinels {
     #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
+    }
+
+    /// The servers that are watched, to stop, kill or restart.
+    pub fn servers_mut(&mut self) -> &mut [Server] {
+        &mut self.servers
     }
 
     /// Who is the primary now, by what all sentinels say; its number in [`servers`](Self::servers).

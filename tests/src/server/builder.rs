@@ -19,7 +19,7 @@ pub struct Builder {
     settings: Vec<Vec<String>>,
     modules: Vec<PathBuf>,
     sentinel: bool,
-    pub(super) password: Option<String>,
+    pub(crate) password: Option<String>,
     pub(super) unix_socket: bool,
     tls: Option<Certificates>,
 }

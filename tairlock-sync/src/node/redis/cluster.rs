@@ -13,11 +13,12 @@ use tairlock::{
     dialect::{read_slots, slots},
     proto::{Address, Hear, Journey, Leg, Op, Topology, Verdict},
     redis::{connect_fault, elsewhere, place},
+    time,
 };
 
 use super::{
     super::{Line, Listen, SharedLine},
-    connector::Connector,
+    connector::{Connector, Manner},
     listening::Asking,
     own::{OwnLine, OwnPool},
 };
@@ -118,7 +119,7 @@ impl Cluster {
                 }
                 Err(fault) => {
                     let epoch = topology.epoch();
-                    topology.failed(&source, epoch, &fault);
+                    topology.failed(&source, epoch, &fault, Duration::ZERO, time::now());
                     failed = fault;
                 }
             }
@@ -136,26 +137,30 @@ impl Cluster {
         op: &Op,
         role: Role,
         within: Duration,
-        send: impl Fn(&Leg, Duration) -> Result<Verdict, Fault>,
+        send: impl Fn(&Leg, Manner, Duration) -> Result<Verdict, Fault>,
     ) -> Result<Verdict, Fault> {
         let until = Instant::now() + within;
         let mut journey = Journey::new(op.clone());
         loop {
             self.learn(role)?;
-            let legs = journey.legs(&mut lock(&self.topology));
+            let legs = journey.legs(&mut lock(&self.topology), time::now());
             if legs.is_empty() {
                 return journey.answer();
             }
-            for leg in legs {
+            let count = legs.len();
+            for (at, leg) in legs.into_iter().enumerate() {
                 let left = until.saturating_duration_since(Instant::now());
-                let reply = if left.is_zero() {
+                let share = leg.share(left, at == 0, count - 1 - at);
+                let reply = if share.is_zero() {
                     // Which says nothing about this node: others were silent.
                     let text = format!("{}: no time was left to ask", leg.to);
                     Err(Fault::new(FaultKind::NotReady, text))
                 } else {
-                    send(&leg, left)
+                    // A batch has others to wait for; whoever asks for one lock has not.
+                    let connect_within = (count > 1).then_some(share);
+                    send(&leg, Manner { asking: leg.asking, connect_within }, share)
                 };
-                journey.hear(&leg, reply, &mut lock(&self.topology));
+                journey.hear(&leg, reply, &mut lock(&self.topology), time::now());
             }
         }
     }
@@ -175,11 +180,11 @@ impl ClusterLine {
 
 impl Line for ClusterLine {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.cluster.travel(op, self.role, within, |leg, left| {
+        self.cluster.travel(op, self.role, within, |leg, manner, left| {
             let member = self.cluster.member(&leg.to)?;
             match self.role {
-                Role::Commands => member.commands.ask(&leg.op, leg.asking, left),
-                Role::Keeper => member.keeper.ask(&leg.op, leg.asking, left),
+                Role::Commands => member.commands.ask(&leg.op, manner, left),
+                Role::Keeper => member.keeper.ask(&leg.op, manner, left),
             }
         })
     }
@@ -191,7 +196,7 @@ impl Line for ClusterLine {
             if topology.is_stale() {
                 return None;
             }
-            journey.legs(&mut topology)
+            journey.legs(&mut topology, time::now())
         };
         let [leg] = legs.as_slice() else { return None };
         let member = lock(&self.cluster.nodes).get(&leg.to).map(Arc::clone)?;
@@ -200,7 +205,7 @@ impl Line for ClusterLine {
             Role::Keeper => member.keeper.call_if_free(&leg.op, within)?,
         };
         let mut topology = lock(&self.cluster.topology);
-        journey.hear(leg, reply.clone(), &mut topology);
+        journey.hear(leg, reply.clone(), &mut topology, time::now());
         // Where it was sent elsewhere, it is still to be asked: the fault says that it was not done.
         Some(reply)
     }
@@ -245,8 +250,8 @@ impl Ears {
 
 impl Line for Ears {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.cluster.travel(op, Role::Keeper, within, |leg, left| {
-            self.at(&leg.to)?.ask(&leg.op, leg.asking, left)
+        self.cluster.travel(op, Role::Keeper, within, |leg, manner, left| {
+            self.at(&leg.to)?.ask(&leg.op, manner, left)
         })
     }
 

@@ -37,6 +37,15 @@ pub(crate) trait Locate: fmt::Debug + Send + Sync {
     fn check(&self, connection: &mut Connection, within: Duration) -> Result<(), Fault>;
 }
 
+/// How an operation is asked on a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// With word before each command that we were sent there.
+    pub(crate) asking: bool,
+    /// How long it may take to connect, where that is less than the connector's own limit.
+    pub(crate) connect_within: Option<Duration>,
+}
+
 /// A place for a connection, which is opened when it is needed.
 #[derive(Default)]
 pub(super) struct Seat(Option<Open>);
@@ -55,13 +64,13 @@ impl Seat {
     pub(super) fn ask(
         &mut self,
         op: &Op,
-        asking: bool,
+        manner: Manner,
         within: Duration,
     ) -> Result<Verdict, Fault> {
         let Some(Open { connection, speech, patience, .. }) = &mut self.0 else {
             return Err(Fault::new(FaultKind::Unreachable, "the connection was given up"));
         };
-        let told = Wire { connection, patience }.exchange(op, speech, asking, within);
+        let told = Wire { connection, patience }.exchange(op, speech, manner.asking, within);
         told.unwrap_or_else(|fault| {
             self.0 = None;
             Err(fault)
@@ -93,7 +102,7 @@ impl Connector {
 
     /// Opens a connection, unless there is one.
     pub(super) fn open(&self, seat: &mut Seat) -> Result<(), Fault> {
-        self.opened(seat).map(drop)
+        self.opened(seat, self.within).map(drop)
     }
 
     /// How long that may take.
@@ -116,13 +125,13 @@ impl Connector {
 
     /// Opens a connection to where `client` leads, which is what [`Connector::client`] answered.
     pub(super) fn open_at(&self, seat: &mut Seat, client: &Client) -> Result<(), Fault> {
-        seat.0 = Some(self.connect_to(client)?);
+        seat.0 = Some(self.connect(client, self.within)?);
         Ok(())
     }
 
     /// Says what is no operation, connecting first where that is needed.
     pub(super) fn say(&self, seat: &mut Seat, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        let Open { connection, patience, .. } = self.opened(seat)?;
+        let Open { connection, patience, .. } = self.opened(seat, self.within)?;
         Wire { connection, patience }.say(batch, self.within)
     }
 
@@ -131,12 +140,13 @@ impl Connector {
         &self,
         seat: &mut Seat,
         op: &Op,
-        asking: bool,
+        manner: Manner,
         within: Duration,
     ) -> Result<Verdict, Fault> {
-        let Open { connection, speech, patience, known } = self.opened(seat)?;
+        let connect_within = manner.connect_within.unwrap_or(self.within).min(self.within);
+        let Open { connection, speech, patience, known } = self.opened(seat, connect_within)?;
         let mut wire = Wire { connection, patience };
-        match wire.exchange(op, speech, asking, within) {
+        match wire.exchange(op, speech, manner.asking, within) {
             Ok(answer) if Verdict::is_from_a_replica(&answer) => {
                 // After a failover none of the open ones leads to the primary.
                 self.outage.declare(*known);
@@ -155,21 +165,17 @@ impl Connector {
         }
     }
 
-    fn opened<'a>(&self, seat: &'a mut Seat) -> Result<&'a mut Open, Fault> {
+    fn opened<'a>(&self, seat: &'a mut Seat, within: Duration) -> Result<&'a mut Open, Fault> {
         let usable = seat.0.take().filter(|open| !self.outage.since(open.known));
         let open = match usable {
             Some(open) => open,
-            None => self.connect()?,
+            None => self.connect(&self.client()?, within)?,
         };
         Ok(seat.0.insert(open))
     }
 
-    fn connect(&self) -> Result<Open, Fault> {
-        self.connect_to(&self.client()?)
-    }
-
-    fn connect_to(&self, client: &Client) -> Result<Open, Fault> {
-        let until = Instant::now() + self.within;
+    fn connect(&self, client: &Client, within: Duration) -> Result<Open, Fault> {
+        let until = Instant::now() + within;
         let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let failed = |error: RedisError| self.failed(&error);
         let connection = match client.get_connection_with_timeout(left()) {
@@ -213,7 +219,7 @@ impl fmt::Debug for Connector {
 ///
 /// redis-rs waits for each of the replies there as long as for the connection itself, so that a server
 /// that does not answer takes a multiple of it. What is left is one command at most: the login.
-fn terse(client: &Client) -> RedisResult<(Client, u64)> {
+pub(super) fn terse(client: &Client) -> RedisResult<(Client, u64)> {
     let info = client.get_connection_info().clone();
     let mut settings = info.redis_settings().clone();
     let db = u64::try_from(settings.db()).unwrap_or_default();

@@ -14,7 +14,7 @@ use tairlock::{
 
 use super::{
     super::{Line, Listen, SharedLine},
-    connector::{Connector, Seat},
+    connector::{Connector, Manner, Seat},
 };
 
 impl Listen for Connector {
@@ -41,9 +41,9 @@ impl Asking {
         Ok(Self { seat: Mutex::new(seat), _ear: ear })
     }
 
-    /// As [`Line::call`], with word before each command that we were sent here, if `asking`.
-    pub(super) fn ask(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
-        self.seat.lock().unwrap_or_else(PoisonError::into_inner).ask(op, asking, within)
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner).ask(op, manner, within)
     }
 }
 
@@ -55,11 +55,11 @@ impl fmt::Debug for Asking {
 
 impl Line for Asking {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.ask(op, false, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
-        Some(self.seat.try_lock().ok()?.ask(op, false, within))
+        Some(self.seat.try_lock().ok()?.ask(op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {

@@ -17,7 +17,7 @@ use tairlock::{
 
 use super::{
     super::Line,
-    connector::{Connector, Seat},
+    connector::{Connector, Manner, Seat},
 };
 
 /// How long a connection may be idle before it is closed.
@@ -88,9 +88,9 @@ impl OwnPool {
 }
 
 impl OwnPool {
-    /// As [`Line::call`], with word before each command that we were sent here, if `asking`.
-    pub(super) fn ask(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
-        self.connector.call(&mut *self.seat(within)?, op, asking, within)
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        self.connector.call(&mut *self.seat(within)?, op, manner, within)
     }
 
     /// Says what is no operation.
@@ -102,12 +102,14 @@ impl OwnPool {
 
 impl Line for OwnPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.ask(op, false, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.pool.try_get()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, false, within))
+        self.connector
+            .is_open(&seat)
+            .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {
@@ -138,10 +140,10 @@ impl OwnLine {
 }
 
 impl OwnLine {
-    /// As [`Line::call`], with word before each command that we were sent here, if `asking`.
-    pub(super) fn ask(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
         let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connector.call(&mut seat, op, asking, within)
+        self.connector.call(&mut seat, op, manner, within)
     }
 
     /// Says what is no operation.
@@ -154,12 +156,14 @@ impl OwnLine {
 
 impl Line for OwnLine {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.ask(op, false, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.seat.try_lock().ok()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, false, within))
+        self.connector
+            .is_open(&seat)
+            .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {

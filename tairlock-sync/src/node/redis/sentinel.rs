@@ -14,7 +14,10 @@ use tairlock::{
     redis::{address, connect_fault, elsewhere},
 };
 
-use super::{connector::Locate, wire::Wire};
+use super::{
+    connector::{Locate, terse},
+    wire::Wire,
+};
 
 /// Three or more sentinels, any of which will do.
 pub(crate) struct Sentinels {
@@ -45,6 +48,7 @@ impl Sentinels {
     fn ask(&self, sentinel: &Client, within: Duration) -> Result<Option<Address>, Fault> {
         let place = address(sentinel.get_connection_info());
         let failed = |error: RedisError| connect_fault(&error, &place);
+        let (sentinel, _) = terse(sentinel).map_err(failed)?;
         let mut connection = sentinel.get_connection_with_timeout(within).map_err(failed)?;
         let mut wire = Wire { connection: &mut connection, patience: &mut None };
         read_primary(wire.say(&primary(&self.name), within)?.pop())
@@ -55,10 +59,10 @@ impl Locate for Sentinels {
     fn locate(&self) -> Result<Client, Fault> {
         let text = format!("no sentinel knows a primary called {:?}", self.name);
         let mut failed = Fault::new(FaultKind::Config, text);
-        let until = Instant::now() + self.within;
+        // Who is silent leaves time for others.
+        let until = Instant::now() + self.within * 2;
         let (count, first) = (self.sentinels.len(), self.first.load(Ordering::Relaxed));
         for at in (0..count).map(|step| (first + step) % count) {
-            // Who is silent leaves time for another one.
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
