@@ -20,7 +20,7 @@ use crate::{
     Fault, FaultKind,
     dialect::{read_slots, slots},
     drive::lock,
-    proto::{Address, Hear, Journey, Leg, Op, Range, Topology, Verdict},
+    proto::{Address, Hear, Journey, Leg, News, Op, Range, Topology, Verdict},
     redis::{connect_fault, elsewhere, place},
     runtime::{BoxFuture, Runtime},
     time::{self, Timestamp},
@@ -190,8 +190,8 @@ impl Node for ClusterNode {
     fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>> {
         Box::pin(async move {
             let runtime = Runtime::here()?;
-            let (shared, lines) = (Arc::clone(&self.0), AsyncMutex::default());
-            let ears = Ears { shared, hear, runtime, lines };
+            let (shared, ears) = (Arc::clone(&self.0), Mutex::default());
+            let ears = Ears { shared, hear, runtime, ears };
             self.0.learn(Role::Keeper, runtime).await?;
             // Whether that can be had at all shows at any of them.
             let first = lock(&self.0.topology).primaries().first().cloned();
@@ -223,23 +223,54 @@ impl Line for ClusterLine {
     }
 }
 
-/// A listener per node, opened when something is first asked about there.
+/// A listener per node, opened when something is first asked about there. One that is lost takes no other
+/// with it.
 struct Ears {
     shared: Arc<Shared>,
     hear: Hear,
     runtime: Runtime,
-    lines: AsyncMutex<HashMap<Address, Arc<RedisLine>>>,
+    ears: Mutex<HashMap<Address, Arc<Ear>>>,
+}
+
+#[derive(Default)]
+struct Ear {
+    line: Mutex<Option<Arc<RedisLine>>>,
+    opening: AsyncMutex<()>,
+}
+
+impl Ear {
+    fn usable(&self) -> Option<Arc<RedisLine>> {
+        lock(&self.line).clone().filter(|line| !line.is_broken())
+    }
 }
 
 impl Lines for Ears {
     fn to<'a>(&'a self, to: &'a Address) -> BoxFuture<'a, Result<Arc<RedisLine>, Fault>> {
         Box::pin(async move {
-            let mut lines = self.lines.lock().await;
-            if let Some(line) = lines.get(to) {
-                return Ok(Arc::clone(line));
+            let ear = Arc::clone(lock(&self.ears).entry(to.clone()).or_default());
+            if let Some(line) = ear.usable() {
+                return Ok(line);
             }
-            let line = self.shared.node(to)?.listener_of(Arc::clone(&self.hear)).await?;
-            lines.insert(to.clone(), Arc::clone(&line));
+            let _only_one = ear.opening.lock().await;
+            if let Some(line) = ear.usable() {
+                return Ok(line);
+            }
+            if lock(&ear.line).take().is_some() {
+                // What it would have told is missed.
+                (self.hear)(News::Everything);
+            }
+            let (hear, of_ear) = (Arc::clone(&self.hear), Arc::downgrade(&ear));
+            let hear: Hear = Arc::new(move |news| match news {
+                News::Lost => {
+                    if let Some(ear) = of_ear.upgrade() {
+                        drop(lock(&ear.line).take());
+                        hear(News::Everything);
+                    }
+                }
+                news => hear(news),
+            });
+            let line = self.shared.node(to)?.listener_of(hear).await?;
+            *lock(&ear.line) = Some(Arc::clone(&line));
             Ok(line)
         })
     }
@@ -247,7 +278,11 @@ impl Lines for Ears {
 
 impl Line for Ears {
     fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
-        Box::pin(self.shared.travel(self, op, (Role::Keeper, self.runtime), time::now() + within))
+        Box::pin(async move {
+            let of = (Role::Keeper, self.runtime);
+            let answer = self.shared.travel(self, op, of, time::now() + within).await;
+            answer.map_err(Fault::of_one_node)
+        })
     }
 }
 

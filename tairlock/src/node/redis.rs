@@ -76,7 +76,7 @@ struct Slot {
 impl Slot {
     fn usable(&self) -> Option<Arc<RedisLine>> {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        line.clone().filter(|line| !line.broken.load(Ordering::Relaxed))
+        line.clone().filter(|line| !line.is_broken())
     }
 }
 
@@ -258,6 +258,11 @@ pub(crate) struct RedisLine {
 impl RedisLine {
     pub(super) fn new(wire: Wire) -> Self {
         Self { wire, speech: Speech::default(), broken: AtomicBool::new(false), _ear: None }
+    }
+
+    /// Whether callers to come are not to be sent down here.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
     }
 
     pub(super) async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {

@@ -47,6 +47,25 @@ impl Fault {
         self.is_transient()
     }
 
+    /// The same of one node of several, whose listener can be lost without the others.
+    #[must_use]
+    pub fn of_one_node(self) -> Self {
+        match self.kind() {
+            FaultKind::Unreachable | FaultKind::NoReply => {
+                Self::new(FaultKind::NotReady, self.to_string())
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether a new connection may well do better: this one broke, is silent, or leads to a replica. One that died
+    /// idle, or was there before a failover, is no outage, so that such a fault is retried once at once.
+    #[must_use]
+    pub fn is_of_the_line(&self) -> bool {
+        matches!(self.kind(), FaultKind::Unreachable | FaultKind::NoReply)
+            || self.is_from_a_replica()
+    }
+
     /// Whether the server says that it is a replica: after a failover, a new connection may lead to who is
     /// the primary now.
     #[must_use]

@@ -18,6 +18,7 @@ for_each_driver!(
     a_key_of_any_bytes_has_its_fence_and_its_value_in_its_slot,
     renewals_are_parted_by_node,
     the_replies_of_a_node_can_be_lost,
+    what_passes_is_waited_for,
     who_is_no_cluster_or_is_away_is_told_apart,
     a_user_needs_little_more_than_for_one_server,
 );
@@ -106,6 +107,44 @@ fn the_replies_of_a_node_can_be_lost(world: &dyn World) {
         assert_eq!(read.value, b"x", "once: {fault:?}");
         value.remove(read.version).expect("removed");
     }
+}
+
+/// Each error that a failover or a move brings with it, and one of Tair's proxies.
+fn what_passes_is_waited_for(world: &dyn World) {
+    let cluster = Cluster::proxied(Server::redis7).expect("a cluster");
+    let client = in_cluster(world, &cluster);
+    let key = key_at(&cluster, 0);
+    let (proxy, at) = (&cluster.proxies()[0], slot(key.as_bytes()));
+    let value = client.value(&Wish::new(format!("{{{key}}}:count")));
+    value.create(b"0").expect("created");
+    let elsewhere = cluster.proxies()[1].addr();
+    let passing = [
+        "TRYAGAIN Multiple keys request during rehashing of slot".to_owned(),
+        "CLUSTERDOWN The cluster is down".to_owned(),
+        "CLUSTERDOWN Hash slot not served".to_owned(),
+        "READONLY You can't write against a read only replica.".to_owned(),
+        "LOADING Redis is loading the dataset in memory".to_owned(),
+        "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+            .to_owned(),
+        "ERR READONLY you can't write against a read only instance".to_owned(),
+        // That node sends it back.
+        format!("MOVED {at} {elsewhere}"),
+        format!("ASK {at} {elsewhere}"),
+    ];
+    for text in &passing {
+        let refused = Fault::Answer(format!("-{text}\r\n").into_bytes());
+        for _ in 0..2 {
+            proxy.once(&format!("SET {key}"), refused.clone());
+            proxy.once("EVALSHA", refused.clone());
+        }
+        let guard = take(&*client, &Ask::new(&key).wait(5_000));
+        value.update_json(&mut |value| Ok(*value += 1)).unwrap_or_else(|e| panic!("{text}: {e}"));
+        proxy.allow("EVALSHA");
+        assert_eq!(guard.release().expect("release"), Release::Released, "{text}");
+        proxy.heal();
+    }
+    let count = value.read_json().expect("a value").expect("there").value;
+    assert_eq!(count, u64::try_from(passing.len()).expect("few"));
 }
 
 fn who_is_no_cluster_or_is_away_is_told_apart(world: &dyn World) {

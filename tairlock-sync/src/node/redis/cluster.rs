@@ -19,7 +19,7 @@ use tairlock::{
 use super::{
     super::{Line, Listen, SharedLine},
     connector::{Connector, Manner},
-    listening::Asking,
+    ears::Ears,
     own::{OwnLine, OwnPool},
 };
 use crate::drive::lock;
@@ -38,8 +38,8 @@ pub(crate) struct Cluster {
 }
 
 /// One node of it.
-struct Member {
-    connector: Arc<Connector>,
+pub(super) struct Member {
+    pub(super) connector: Arc<Connector>,
     commands: OwnPool,
     keeper: OwnLine,
 }
@@ -67,7 +67,7 @@ impl Cluster {
         Self { template, prefix, within, pool_size, topology, learning, nodes }
     }
 
-    fn member(&self, at: &Address) -> Result<Arc<Member>, Fault> {
+    pub(super) fn member(&self, at: &Address) -> Result<Arc<Member>, Fault> {
         let mut nodes = lock(&self.nodes);
         if let Some(member) = nodes.get(at) {
             return Ok(Arc::clone(member));
@@ -131,8 +131,13 @@ impl Cluster {
         Err(Fault::new(failed.kind(), failed.to_string()))
     }
 
+    /// Some node that has slots, once that is known.
+    pub(super) fn some_primary(&self) -> Option<Address> {
+        lock(&self.topology).primaries().first().cloned()
+    }
+
     /// Sends `op` to the nodes that serve its keys, by what `send` does with what is for one of them.
-    fn travel(
+    pub(super) fn travel(
         &self,
         op: &Op,
         role: Role,
@@ -218,49 +223,7 @@ impl Line for ClusterLine {
 impl Listen for Cluster {
     fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault> {
         self.learn(Role::Keeper)?;
-        // Whether that can be had at all shows at any of them.
-        let first = lock(&self.topology).primaries().first().cloned();
-        let ears = Ears { cluster: self, hear, lines: Mutex::default() };
-        if let Some(first) = first {
-            ears.at(&first)?;
-        }
-        Ok(Arc::new(ears))
-    }
-}
-
-/// A listener per node, opened when something is first asked about there.
-struct Ears {
-    cluster: Arc<Cluster>,
-    hear: Hear,
-    lines: Mutex<HashMap<Address, Arc<Asking>>>,
-}
-
-impl Ears {
-    fn at(&self, to: &Address) -> Result<Arc<Asking>, Fault> {
-        let mut lines = lock(&self.lines);
-        if let Some(line) = lines.get(to) {
-            return Ok(Arc::clone(line));
-        }
-        let member = self.cluster.member(to)?;
-        let line = Arc::new(Asking::open(&member.connector, Arc::clone(&self.hear))?);
-        lines.insert(to.clone(), Arc::clone(&line));
-        Ok(line)
-    }
-}
-
-impl Line for Ears {
-    fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.cluster.travel(op, Role::Keeper, within, |leg, manner, left| {
-            self.at(&leg.to)?.ask(&leg.op, manner, left)
-        })
-    }
-
-    fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
-        Some(self.call(op, within))
-    }
-
-    fn ready(&self) -> Result<(), Fault> {
-        Err(Fault::new(FaultKind::Unreachable, "a listener is not opened again"))
+        Ears::open(self, hear)
     }
 }
 
@@ -276,11 +239,5 @@ impl fmt::Debug for ClusterLine {
             .field("cluster", &self.cluster)
             .field("role", &self.role)
             .finish()
-    }
-}
-
-impl fmt::Debug for Ears {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Ears")
     }
 }

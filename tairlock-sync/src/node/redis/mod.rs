@@ -3,6 +3,8 @@
 #[cfg(feature = "cluster")]
 pub(crate) mod cluster;
 mod connector;
+#[cfg(feature = "cluster")]
+mod ears;
 mod given;
 mod listening;
 mod own;
