@@ -8,17 +8,22 @@ use std::{
 
 use tairlock::{Error, LossReason, Release};
 use tairlock_tests::{
-    Server,
+    Proxy, Server,
+    fleet::Replicated,
+    place::At,
     world::{Ask, Wish, World},
 };
 
-use crate::{BOUND, await_that, cluster_of, for_either_driver, in_cluster, key_at, take};
+use crate::{
+    BOUND, await_that, client_of, cluster_of, for_either_driver, in_cluster, key_at, take,
+};
 
 for_either_driver!(
     while_it_is_locked_on,
     while_it_is_updated,
     while_locks_are_held,
     one_that_is_silent_does_not_hold_up_the_others,
+    where_a_name_leads_elsewhere_afterwards,
 );
 
 /// Everybody gets in in the end, and who is on another node notices nothing.
@@ -46,6 +51,8 @@ fn while_it_is_locked_on(world: &dyn World) {
                 })
             })
             .collect();
+        // Whatever happens here, they end.
+        let _end = Sets(&over);
         await_that("locks are taken", || inside.load(Ordering::Relaxed) > 200);
         let (old, new) = cluster.kill_owner(keys[1].as_bytes()).expect("another primary");
         assert_eq!((old, new), (1, 4));
@@ -60,6 +67,14 @@ fn while_it_is_locked_on(world: &dyn World) {
             assert!(at == 1 || longest < Duration::from_secs(2), "{longest:?} on node {at}");
         }
     });
+}
+
+struct Sets<'a>(&'a AtomicBool);
+
+impl Drop for Sets<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What was committed and copied is not lost, and nothing is counted twice.
@@ -168,4 +183,33 @@ fn one_that_is_silent_does_not_hold_up_the_others(world: &dyn World) {
         assert!(guard.release().is_ok());
     }
     drop(take(&*client, &Ask::new(&keys[0]).wait(BOUND.as_secs() * 1_000)));
+}
+
+/// As hosted servers do it: the same name leads to the new primary, and who is connected to the old one is left
+/// there, where nothing can be written any more.
+fn where_a_name_leads_elsewhere_afterwards(world: &dyn World) {
+    let fleet = Replicated::start(Server::redis7, 1).expect("a replica");
+    let name = Proxy::start(fleet.primary().addr()).expect("a proxy");
+    let client = client_of(world, At::Url(name.url())).unwrap_or_else(|error| panic!("{error}"));
+    let guard = take(&*client, &Ask::new("k").ttl(3_000));
+    let value = client.value(&Wish::new("v"));
+    value.create(b"1").expect("created");
+    client.fenced_set(b"f", b"1", 1).expect("a fenced value");
+    fleet.await_sync().expect("in sync");
+
+    fleet.promote(0).expect("promoted");
+    name.retarget(fleet.replica(0).addr());
+    let port = fleet.replica(0).port();
+    let follow = &mut fleet.primary().cli();
+    redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).exec(follow).expect("REPLICAOF");
+    // Once and at once, as after a connection that died idle.
+    client.fenced_set(b"f", b"2", 2).expect("a fenced value");
+    value.update_json(&mut |value| Ok(*value += 1)).expect("an update");
+    let other = client.try_acquire(&Ask::new("other")).expect("no fault").expect("free");
+    assert_eq!(guard.lease().wait_lost(Duration::from_secs(6)), None, "renewed at the new one");
+    for guard in [guard, other] {
+        assert_eq!(guard.release().expect("release"), Release::Released);
+    }
+    let mut look = fleet.replica(0).cli();
+    assert_eq!(redis::cmd("HGET").arg("v").arg("value").query(&mut look), Ok(String::from("2")));
 }
