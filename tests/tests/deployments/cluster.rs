@@ -12,7 +12,7 @@ use tairlock_tests::{
     world::{Ask, Wish, World},
 };
 
-use crate::{BOUND, client_of, cluster_of, in_cluster, key_at, kind, take};
+use crate::{BOUND, add, client_of, cluster_of, in_cluster, key_at, kind, push, take};
 
 for_each_driver!(
     a_key_of_any_bytes_has_its_fence_and_its_value_in_its_slot,
@@ -57,7 +57,7 @@ fn a_key_of_any_bytes_has_its_fence_and_its_value_in_its_slot(world: &dyn World)
         assert!(second.fence().expect("a fence") > fence, "{shown}");
         assert_eq!(second.release().expect("release"), Release::Released, "{shown}");
         let value = client.value(&Wish::new(&key));
-        value.update_or(b"", &mut |value| Ok(value.push(b'x'))).expect("an update");
+        value.update_or(b"", &mut push).expect("an update");
         let read = value.read().expect("a value").expect("there");
         assert_eq!(read.value, b"x", "{shown}");
         value.remove(read.version).expect("removed");
@@ -102,7 +102,7 @@ fn the_replies_of_a_node_can_be_lost(world: &dyn World) {
 
         let value = client.value(&Wish::new(format!("{{{key}}}:count")));
         proxy.once("EVAL", fault.clone());
-        value.update_or(b"", &mut |value| Ok(value.push(b'x'))).expect("an update");
+        value.update_or(b"", &mut push).expect("an update");
         let read = value.read().expect("a value").expect("there");
         assert_eq!(read.value, b"x", "once: {fault:?}");
         value.remove(read.version).expect("removed");
@@ -138,7 +138,7 @@ fn what_passes_is_waited_for(world: &dyn World) {
             proxy.once("EVALSHA", refused.clone());
         }
         let guard = take(&*client, &Ask::new(&key).wait(5_000));
-        value.update_json(&mut |value| Ok(*value += 1)).unwrap_or_else(|e| panic!("{text}: {e}"));
+        value.update_json(&mut add).unwrap_or_else(|e| panic!("{text}: {e}"));
         proxy.allow("EVALSHA");
         assert_eq!(guard.release().expect("release"), Release::Released, "{text}");
         proxy.heal();

@@ -15,7 +15,7 @@ use tairlock_tests::{
 };
 
 use crate::{
-    BOUND, await_that, client_of, cluster_of, for_either_driver, in_cluster, key_at, take,
+    BOUND, add, await_that, client_of, cluster_of, for_either_driver, in_cluster, key_at, take,
 };
 
 for_either_driver!(
@@ -92,7 +92,7 @@ fn while_it_is_updated(world: &dyn World) {
                 scope.spawn(move || {
                     let value = client.value(wish);
                     for _ in 0..updates {
-                        match value.update_json(&mut |value| Ok(*value += 1)) {
+                        match value.update_json(&mut add) {
                             Ok(()) => _ = committed.fetch_add(1, Ordering::Relaxed),
                             Err(Error::MaybeCommitted { .. }) => {
                                 unknown.fetch_add(1, Ordering::Relaxed);
@@ -204,7 +204,7 @@ fn where_a_name_leads_elsewhere_afterwards(world: &dyn World) {
     redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).exec(follow).expect("REPLICAOF");
     // Once and at once, as after a connection that died idle.
     client.fenced_set(b"f", b"2", 2).expect("a fenced value");
-    value.update_json(&mut |value| Ok(*value += 1)).expect("an update");
+    value.update_json(&mut add).expect("an update");
     let other = client.try_acquire(&Ask::new("other")).expect("no fault").expect("free");
     assert_eq!(guard.lease().wait_lost(Duration::from_secs(6)), None, "renewed at the new one");
     for guard in [guard, other] {

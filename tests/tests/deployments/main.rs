@@ -79,6 +79,20 @@ fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// One more.
+#[expect(clippy::unnecessary_wraps, reason = "a change of a value may fail")]
+fn add(value: &mut u64) -> Result<(), Error> {
+    *value += 1;
+    Ok(())
+}
+
+/// One byte more.
+#[expect(clippy::unnecessary_wraps, reason = "a change of a value may fail")]
+fn push(value: &mut Vec<u8>) -> Result<(), Error> {
+    value.push(b'x');
+    Ok(())
+}
+
 /// Some key that node number `at` serves.
 fn key_at(cluster: &Cluster, at: usize) -> String {
     let mut keys = (0..).map(|number| format!("key{number}"));

@@ -10,7 +10,7 @@ use tairlock_tests::{
     world::{Ask, Wish, World},
 };
 
-use crate::{cluster_of, in_cluster, key_at, take};
+use crate::{add, cluster_of, in_cluster, key_at, push, take};
 
 for_each_driver!(
     a_held_lock_moves_along,
@@ -30,7 +30,7 @@ fn a_held_lock_moves_along(world: &dyn World) {
         cluster.move_slot(at, to).expect("moved");
         assert_eq!(cluster.owner(key.as_bytes()).expect("an owner"), to);
         assert_eq!(guard.lease().wait_lost(Duration::from_millis(1_000)), None, "at {to}");
-        value.update_json(&mut |value| Ok(*value += 1)).expect("an update");
+        value.update_json(&mut add).expect("an update");
         assert!(client.try_acquire(&Ask::new(&key)).expect("busy").is_none());
     }
     assert_eq!(value.read_json().expect("a value").expect("there").value, 4);
@@ -56,7 +56,7 @@ fn a_key_that_is_not_there_yet_is_made_where_the_slot_goes(world: &dyn World) {
     let (token,): (Vec<u8>,) = asking.query(&mut cluster.nodes()[2].cli()).expect("GET");
     assert_eq!(token, new.lease().token().as_bytes());
     let value = client.value(&Wish::new(format!("{{{key}}}:value")));
-    value.update_or(b"", &mut |value| Ok(value.push(b'x'))).expect("an update");
+    value.update_or(b"", &mut push).expect("an update");
     for guard in [old, new] {
         assert_eq!(guard.release().expect("release"), Release::Released);
     }

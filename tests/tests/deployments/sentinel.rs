@@ -10,7 +10,7 @@ use tairlock_tests::{
     world::{Ask, Held, Wish, World},
 };
 
-use crate::{await_that, client_of, for_either_driver, kind, take, under};
+use crate::{add, await_that, client_of, for_either_driver, kind, take, under};
 
 for_either_driver!(
     a_requested_failover_while_holding,
@@ -76,7 +76,7 @@ fn a_killed_primary_while_updating(world: &dyn World) {
     value.create(b"0").expect("created");
     let add = |updates: u64| {
         for _ in 0..updates {
-            value.update_json(&mut |value| Ok(*value += 1)).expect("an update");
+            value.update_json(&mut add).expect("an update");
         }
     };
     add(50);
