@@ -139,11 +139,13 @@ impl Shared {
         lines: &dyn Lines,
         op: &Op,
         (role, of): (Role, Runtime),
-        until: Timestamp,
+        within: Duration,
     ) -> Result<Verdict, Fault> {
+        self.learn(role, of).await?;
+        // As with one server, what it takes to find it comes on top.
+        let until = time::now() + within;
         let mut journey = Journey::new(op.clone());
         loop {
-            self.learn(role, of).await?;
             let legs = journey.legs(&mut lock(&self.topology), time::now());
             if legs.is_empty() {
                 return journey.answer();
@@ -219,7 +221,7 @@ impl Lines for ClusterLine {
 
 impl Line for ClusterLine {
     fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
-        Box::pin(self.shared.travel(self, op, (self.role, self.runtime), time::now() + within))
+        Box::pin(self.shared.travel(self, op, (self.role, self.runtime), within))
     }
 }
 
@@ -280,7 +282,7 @@ impl Line for Ears {
     fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
         Box::pin(async move {
             let of = (Role::Keeper, self.runtime);
-            let answer = self.shared.travel(self, op, of, time::now() + within).await;
+            let answer = self.shared.travel(self, op, of, within).await;
             answer.map_err(Fault::of_one_node)
         })
     }

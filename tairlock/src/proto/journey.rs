@@ -24,8 +24,8 @@ pub struct Journey {
 #[derive(Debug)]
 struct Part {
     slot: u16,
-    /// It is to be asked there and nowhere else, and is not there yet.
-    ask: Option<Address>,
+    /// Where it was sent, and whether that is to be said there: the slot is still on its way.
+    sent_to: Option<(Address, bool)>,
     hops: u8,
     result: Option<Result<Verdict, Fault>>,
 }
@@ -64,7 +64,7 @@ impl Journey {
     pub fn new(op: Op) -> Self {
         let part = |key: &crate::Key| {
             let slot = slot(key.as_bytes());
-            Part { slot, ask: None, hops: 0, result: None }
+            Part { slot, sent_to: None, hops: 0, result: None }
         };
         let parts = match &op {
             Op::RenewMany(renewals) => renewals.iter().map(|one| part(&one.key)).collect(),
@@ -86,14 +86,16 @@ impl Journey {
             if part.result.is_some() {
                 continue;
             }
-            let asking = part.ask.take();
-            match asking.as_ref().or_else(|| topology.primary(part.slot)) {
+            let sent_to = part.sent_to.take();
+            let asking = sent_to.as_ref().is_some_and(|(_, asking)| *asking);
+            let to = sent_to.as_ref().map(|(to, _)| to);
+            match to.or_else(|| topology.primary(part.slot)) {
                 Some(to) if renews && topology.rests(to, now) => {
                     let text = format!("{to} gave no answer a moment ago");
                     part.result = Some(Err(Fault::new(FaultKind::Unreachable, text)));
                 }
                 Some(to) => {
-                    let place = (topology.is_silent(to), to.clone(), asking.is_some());
+                    let place = (topology.is_silent(to), to.clone(), asking);
                     places.entry(place).or_default().push(index);
                 }
                 None => {
@@ -167,10 +169,13 @@ impl Journey {
             part.hops += 1;
             match redirect {
                 Some(Redirect::Moved { slot, to }) if slot == part.slot => {
-                    return topology.moved(slot, &to);
+                    topology.moved(slot, &to);
+                    // Whatever is learned until then: who tells may have heard less.
+                    part.sent_to = Some((to, false));
+                    return;
                 }
                 Some(Redirect::Ask { slot, to }) if slot == part.slot => {
-                    part.ask = Some(to);
+                    part.sent_to = Some((to, true));
                     return;
                 }
                 _ => topology.failed(&leg.to, epoch, fault, now.since(leg.sent), now),
@@ -271,6 +276,18 @@ mod tests {
         assert_eq!(journey.answer(), Ok(Verdict::Released));
         // Only a move is for good.
         assert_eq!(topology.primary(at), Some(&node(7)));
+    }
+
+    #[test]
+    fn it_goes_there_even_if_others_have_not_heard_of_the_move() {
+        let mut topology = known();
+        let at = slot(b"a");
+        let mut journey = Journey::new(Op::Inspect(Key::new("a").unwrap()));
+        let leg = journey.legs(&mut topology, NOW).remove(0);
+        let moved = said("MOVED", &format!("{at} h:7"));
+        journey.hear(&leg, Err(moved), &mut topology, NOW);
+        topology.learned(&[Range { first: 0, last: 16_383, nodes: vec![leg.to] }]);
+        assert_eq!(journey.legs(&mut topology, NOW).remove(0).to, node(7));
     }
 
     #[test]

@@ -91,8 +91,9 @@ impl Cluster {
         // Everybody to everybody: by gossip alone it takes seconds.
         for (at, link) in links.iter_mut().enumerate() {
             for (other, node) in self.nodes.iter().enumerate().filter(|(other, _)| *other != at) {
-                let port = self.proxies.get(other).map_or(node.port(), Proxy::port).to_string();
-                let bus = (node.port() + 10_000).to_string();
+                let at = node.cluster_port();
+                let port = self.proxies.get(other).map_or(at, Proxy::port).to_string();
+                let bus = (at + 10_000).to_string();
                 cluster(&["MEET", "127.0.0.1", &port, &bus]).exec(link)?;
             }
         }

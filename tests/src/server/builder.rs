@@ -22,6 +22,7 @@ pub struct Builder {
     pub(crate) password: Option<String>,
     pub(super) unix_socket: bool,
     tls: Option<Certificates>,
+    pub(super) tls_cluster: bool,
 }
 
 impl Builder {
@@ -34,6 +35,7 @@ impl Builder {
             password: None,
             unix_socket: false,
             tls: None,
+            tls_cluster: false,
         }
     }
 
@@ -65,6 +67,12 @@ impl Builder {
     pub fn tls(mut self, certificates: &Certificates) -> Self {
         self.tls = Some(certificates.clone());
         self
+    }
+
+    /// TLS among the nodes of a cluster too, which then tell clients of their ports for TLS.
+    pub fn tls_cluster(mut self, certificates: &Certificates) -> Self {
+        self.tls_cluster = true;
+        self.tls(certificates).config(["tls-cluster", "yes"]).config(["tls-replication", "yes"])
     }
 
     /// A module to load.

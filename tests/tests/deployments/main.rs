@@ -4,6 +4,8 @@ mod cluster;
 mod failover;
 mod moving;
 mod sentinel;
+#[cfg(feature = "tls")]
+mod tls;
 mod waiting;
 
 use std::{

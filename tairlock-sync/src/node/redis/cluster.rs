@@ -144,10 +144,11 @@ impl Cluster {
         within: Duration,
         send: impl Fn(&Leg, Manner, Duration) -> Result<Verdict, Fault>,
     ) -> Result<Verdict, Fault> {
+        self.learn(role)?;
+        // As with one server, what it takes to find it comes on top.
         let until = Instant::now() + within;
         let mut journey = Journey::new(op.clone());
         loop {
-            self.learn(role)?;
             let legs = journey.legs(&mut lock(&self.topology), time::now());
             if legs.is_empty() {
                 return journey.answer();
