@@ -41,9 +41,11 @@
 //!
 //! # Features
 //!
-//! `redis` (default) for servers, `cluster` and `sentinel` for several of them, `serde` (default) for values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the
-//! attribute, `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the cryptography unless the program has installed another
-//! `rustls::crypto::CryptoProvider` before it connects.
+//! `redis` (default) for servers, `cluster` and `sentinel` for several of them, `serde` (default) for
+//! values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the attribute,
+//! `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the
+//! cryptography unless the program has installed another `rustls::crypto::CryptoProvider` before it
+//! connects.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

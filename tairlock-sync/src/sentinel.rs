@@ -14,15 +14,16 @@ impl ClientBuilder {
     /// On the primary that these sentinels know by a name, whichever server that is.
     ///
     /// `primary` is that name, or a URL as for [`Client::connect`](crate::Client::connect) with the name in place of the
-    /// host, for its user, password, database, TLS and protocol: `rediss://user:password@main/3`. `sentinels` are
-    /// URLs that say where the sentinels are, and how to log in there.
+    /// host, for its user, password, database, TLS and protocol: `rediss://user:password@main/3`.
+    /// `sentinels` are URLs that say where the sentinels are, and how to log in there.
     ///
-    /// They are asked whenever a connection is opened. One that leads to a replica is given up, so that after a
-    /// failover the next attempt, within the caller's deadline, finds the new primary. A failover can lose what was
-    /// written last, as replication is not waited for: a lock that is lost so is noticed at its next renewal.
+    /// They are asked whenever a connection is opened. One that leads to a replica is given up, so that
+    /// after a failover the next attempt, within the caller's deadline, finds the new primary. A
+    /// failover can lose what was written last, as replication is not waited for: a lock that is lost
+    /// so is noticed at its next renewal.
     ///
-    /// [`ClientBuilder::build`] fails as for one server, and with [`ConfigError::Address`] if there is no sentinel, or
-    /// one that has a database or is a unix socket; with a fault of the kind
+    /// [`ClientBuilder::build`] fails as for one server, and with [`ConfigError::Address`] if there is
+    /// no sentinel, or one that has a database or is a unix socket; with a fault of the kind
     /// [`FaultKind::Config`](tairlock::FaultKind::Config) where no sentinel knows the name.
     ///
     /// ```no_run
@@ -41,8 +42,8 @@ impl ClientBuilder {
         self.watched(primary, tairlock::redis::sentinels(sentinels))
     }
 
-    /// As [`ClientBuilder::sentinel`], by these `redis::Client`s: for certificates of your own, and whatever else a URL
-    /// cannot say. The host of `primary` is the name that the sentinels know.
+    /// As [`ClientBuilder::sentinel`], by these `redis::Client`s: for certificates of your own, and
+    /// whatever else a URL cannot say. The host of `primary` is the name that the sentinels know.
     pub fn sentinel_clients(
         self,
         primary: redis::Client,

@@ -52,9 +52,9 @@
 //! # Features
 //!
 //! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default), `cluster`, `sentinel`;
-//! `rustls` and `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing` (default),
-//! `metrics`. Without default features this crate is the protocol core alone, which does no I/O;
-//! `tairlock-sync` is built on it.
+//! `rustls` and `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing`
+//! (default), `metrics`. Without default features this crate is the protocol core alone, which does no
+//! I/O; `tairlock-sync` is built on it.
 //!
 //! # Runtimes
 //!

@@ -1,5 +1,5 @@
-//! What a deployment costs: a pair of acquire and release, a hand-off, and the time from a killed primary to the next
-//! grant. `cargo bench -p tairlock-tests --bench failover`.
+//! What a deployment costs: a pair of acquire and release, a hand-off, and the time from a killed
+//! primary to the next grant. `cargo bench -p tairlock-tests --bench failover`.
 #![allow(clippy::print_stdout, reason = "the figures are the point")]
 
 use std::{

@@ -1,5 +1,5 @@
-//! What is said to a node of a cluster beside operations: who serves which slot, and that we know that we were
-//! sent.
+//! What is said to a node of a cluster beside operations: who serves which slot, and that we know that
+//! we were sent.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub fn asking() -> Command {
 /// What `speaker` answered to [`slots`].
 ///
 /// # Errors
-/// [`FaultKind::Config`] where it is no node of a cluster, what else it says, and [`FaultKind::Cluster`] where
-/// nobody serves anything.
+/// [`FaultKind::Config`] where it is no node of a cluster, what else it says, and
+/// [`FaultKind::Cluster`] where nobody serves anything.
 pub fn read_slots(reply: Option<Reply>, speaker: &Address) -> Result<Vec<Range>, Fault> {
     let ranges = match reply {
         Some(Reply::Array(ranges)) => ranges,

@@ -97,8 +97,8 @@ impl<'a> Exchange<'a> {
         Self { speech, talks, answer, rounds: 0, asking: false }
     }
 
-    /// With word before each command that we were sent: a node of a cluster that is about to be given a slot
-    /// serves nobody else.
+    /// With word before each command that we were sent: a node of a cluster that is about to be given a
+    /// slot serves nobody else.
     #[must_use]
     pub const fn asking(mut self, asking: bool) -> Self {
         self.asking = asking;

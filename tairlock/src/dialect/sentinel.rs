@@ -42,8 +42,8 @@ pub fn role() -> Batch {
     vec![Command::new("ROLE")]
 }
 
-/// Whether the answer to [`role`] is that of a primary. One that may not be asked is taken for one: it will
-/// say so itself if it takes no writes.
+/// Whether the answer to [`role`] is that of a primary. One that may not be asked is taken for one: it
+/// will say so itself if it takes no writes.
 ///
 /// # Errors
 /// [`FaultKind::ReadOnly`], if it is none.

@@ -1,4 +1,5 @@
-//! A cluster as a node: connections to each of its nodes, and operations that go where their keys are served.
+//! A cluster as a node: connections to each of its nodes, and operations that go where their keys are
+//! served.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,5 @@
-//! A server of the Redis family as a node: connections that come back by themselves, one per role and runtime.
+//! A server of the Redis family as a node: connections that come back by themselves, one per role and
+//! runtime.
 
 use std::{
     collections::HashMap,

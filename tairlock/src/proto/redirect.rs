@@ -40,8 +40,8 @@ impl Fault {
         }
     }
 
-    /// Whether another node of the cluster may be the one to ask by now: it is worth to learn who serves what
-    /// before the next attempt.
+    /// Whether another node of the cluster may be the one to ask by now: it is worth to learn who
+    /// serves what before the next attempt.
     #[must_use]
     pub fn doubts_the_place(&self) -> bool {
         self.is_transient()
@@ -58,16 +58,17 @@ impl Fault {
         }
     }
 
-    /// Whether a new connection may well do better: this one broke, is silent, or leads to a replica. One that died
-    /// idle, or was there before a failover, is no outage, so that such a fault is retried once at once.
+    /// Whether a new connection may well do better: this one broke, is silent, or leads to a replica.
+    /// One that died idle, or was there before a failover, is no outage, so that such a fault is
+    /// retried once at once.
     #[must_use]
     pub fn is_of_the_line(&self) -> bool {
         matches!(self.kind(), FaultKind::Unreachable | FaultKind::NoReply)
             || self.is_from_a_replica()
     }
 
-    /// Whether the server says that it is a replica: after a failover, a new connection may lead to who is
-    /// the primary now.
+    /// Whether the server says that it is a replica: after a failover, a new connection may lead to who
+    /// is the primary now.
     #[must_use]
     pub fn is_from_a_replica(&self) -> bool {
         let text = self.to_string();

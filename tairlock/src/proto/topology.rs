@@ -19,7 +19,8 @@ impl Address {
         Self { host: host.into(), port }
     }
 
-    /// Reads `host:port`, as it stands in a redirection. A host that is left out is the one of who says so.
+    /// Reads `host:port`, as it stands in a redirection. A host that is left out is the one of who says
+    /// so.
     pub(crate) fn read(text: &str, speaker: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -172,8 +173,8 @@ impl Topology {
         self.silent.get(address).is_some_and(|&until| now < until)
     }
 
-    /// What was sent to `to`, by what was known at `epoch`, met `fault` after it `took` so long: may that be
-    /// because another node is to be asked by now?
+    /// What was sent to `to`, by what was known at `epoch`, met `fault` after it `took` so long: may
+    /// that be because another node is to be asked by now?
     pub fn failed(
         &mut self,
         to: &Address,

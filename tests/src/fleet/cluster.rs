@@ -18,8 +18,8 @@ const PRIMARIES: usize = 3;
 const NODES: usize = 2 * PRIMARIES;
 const SLOTS: usize = 16_384;
 
-/// Six nodes that form one cluster. Nodes 0, 1 and 2 begin as primaries of a third of the slots each, nodes 3, 4 and 5 as
-/// their replicas.
+/// Six nodes that form one cluster. Nodes 0, 1 and 2 begin as primaries of a third of the slots each,
+/// nodes 3, 4 and 5 as their replicas.
 #[derive(Debug)]
 pub struct Cluster {
     /// One per node, or none at all.
@@ -34,7 +34,8 @@ struct Seen {
 }
 
 impl Cluster {
-    /// Starts six nodes, each built by `with`, and returns when all of them say that the cluster is whole.
+    /// Starts six nodes, each built by `with`, and returns when all of them say that the cluster is
+    /// whole.
     ///
     /// # Errors
     ///
@@ -170,8 +171,8 @@ impl Cluster {
         Ok(command.query(&mut self.nodes[self.owner(key)?].cli())?)
     }
 
-    /// Waits until every node that runs says that all slots are served, and every one of them has a replica in sync if
-    /// all six run.
+    /// Waits until every node that runs says that all slots are served, and every one of them has a
+    /// replica in sync if all six run.
     ///
     /// # Errors
     ///
@@ -262,8 +263,8 @@ impl Cluster {
         told.contains(&format!("[{slot}-<-"))
     }
 
-    /// Begins to move a slot and leaves it there: the node that has it answers for the keys that are there, and sends
-    /// others away with `ASK`. Says which node that is.
+    /// Begins to move a slot and leaves it there: the node that has it answers for the keys that are
+    /// there, and sends others away with `ASK`. Says which node that is.
     ///
     /// # Errors
     ///

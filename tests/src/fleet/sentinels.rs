@@ -21,8 +21,8 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// Starts a primary with `replicas` replicas, all built by `with`, and three sentinels of the same kind, and
-    /// returns when they know each other.
+    /// Starts a primary with `replicas` replicas, all built by `with`, and three sentinels of the same
+    /// kind, and returns when they know each other.
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ impl Sentinels {
         })
     }
 
-    /// Lets the sentinels replace the primary, which stays up and becomes a replica. Returns when all of them name the
-    /// new one, and it takes writes.
+    /// Lets the sentinels replace the primary, which stays up and becomes a replica. Returns when all
+    /// of them name the new one, and it takes writes.
     ///
     /// # Errors
     ///
@@ -129,7 +129,8 @@ impl Sentinels {
         self.await_other_than(old)
     }
 
-    /// Kills the primary, and returns when the sentinels have another one: its number, and that it takes writes.
+    /// Kills the primary, and returns when the sentinels have another one: its number, and that it
+    /// takes writes.
     ///
     /// # Errors
     ///

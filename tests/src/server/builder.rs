@@ -62,8 +62,8 @@ impl Builder {
         self
     }
 
-    /// TLS on a port of its own, beside the plain one: [`Server::tls_url`]. Of the servers here, Debian's Redis 7 alone
-    /// is built with it.
+    /// TLS on a port of its own, beside the plain one: [`Server::tls_url`]. Of the servers here,
+    /// Debian's Redis 7 alone is built with it.
     pub fn tls(mut self, certificates: &Certificates) -> Self {
         self.tls = Some(certificates.clone());
         self

@@ -185,8 +185,8 @@ fn one_that_is_silent_does_not_hold_up_the_others(world: &dyn World) {
     drop(take(&*client, &Ask::new(&keys[0]).wait(BOUND.as_secs() * 1_000)));
 }
 
-/// As hosted servers do it: the same name leads to the new primary, and who is connected to the old one is left
-/// there, where nothing can be written any more.
+/// As hosted servers do it: the same name leads to the new primary, and who is connected to the old one
+/// is left there, where nothing can be written any more.
 fn where_a_name_leads_elsewhere_afterwards(world: &dyn World) {
     let fleet = Replicated::start(Server::redis7, 1).expect("a replica");
     let name = Proxy::start(fleet.primary().addr()).expect("a proxy");

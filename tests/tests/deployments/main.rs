@@ -1,4 +1,5 @@
-//! What a user notices on a cluster and under sentinels: where a key is, what a failover costs, what is sent.
+//! What a user notices on a cluster and under sentinels: where a key is, what a failover costs, what is
+//! sent.
 
 mod cluster;
 mod failover;
@@ -24,8 +25,8 @@ use tairlock_tests::{
 /// Far more than anything here takes.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Makes a test of each function for an async driver and for the blocking one: the others differ in nothing
-/// that a failover would show.
+/// Makes a test of each function for an async driver and for the blocking one: the others differ in
+/// nothing that a failover would show.
 macro_rules! for_either_driver {
     ($($name:ident),* $(,)?) => {
         mod tokio {

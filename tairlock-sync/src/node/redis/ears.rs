@@ -19,7 +19,8 @@ use super::{
 };
 use crate::drive::lock;
 
-/// They are opened when something is first asked about on their node, by a thread: who asks does not wait.
+/// They are opened when something is first asked about on their node, by a thread: who asks does not
+/// wait.
 pub(super) struct Ears(Arc<Shared>);
 
 struct Shared {
