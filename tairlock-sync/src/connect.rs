@@ -6,6 +6,7 @@ use tairlock::{ConfigError, Error};
 
 use crate::{
     Client, ClientBuilder,
+    builder::Site,
     node::{
         Member, Node, SharedLine,
         redis::{Connector, GivenPool, OwnLine, OwnPool},
@@ -113,9 +114,18 @@ impl ClientBuilder {
     }
 
     fn reach(self, client: Result<redis::Client, ConfigError>) -> Self {
-        self.with_server(Box::new(|site| {
+        self.by_connector(|site| {
             let connector = Connector::new(&client?, Arc::clone(&site.prefix), site.limits.connect);
-            let connector = Arc::new(connector.map_err(unusable)?);
+            connector.map_err(unusable)
+        })
+    }
+
+    pub(crate) fn by_connector(
+        self,
+        make: impl FnOnce(&Site) -> Result<Connector, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.with_server(Box::new(|site| {
+            let connector = Arc::new(make(site)?);
             let commands: SharedLine = match &site.given {
                 Some(given) => Arc::clone(given),
                 None => Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size)),

@@ -92,13 +92,10 @@ impl ClientBuilder {
 
     fn members(self, clients: Result<Vec<redis::Client>, ConfigError>) -> Self {
         self.with_members(Box::new(move |site: &Site| {
-            crate::tls::choose_cryptography();
             let clients = clients?;
             crate::redis::all_different(&clients)?;
             let node = |client| {
-                let connect_within = site.limits.connect;
-                let prefix = Arc::clone(&site.prefix);
-                let settings = Settings { connect_within, prefix, identify: true };
+                let settings = Settings { identify: true, ..settings(site) };
                 Arc::new(RedisNode::new(Source::Client(client), settings)) as Arc<dyn Node>
             };
             Ok(clients.into_iter().map(node).collect())
@@ -107,11 +104,14 @@ impl ClientBuilder {
 
     fn reach(self, source: Result<Source, ConfigError>) -> Self {
         self.with_node(Box::new(move |site: &Site| {
-            crate::tls::choose_cryptography();
-            let connect_within = site.limits.connect;
-            let prefix = Arc::clone(&site.prefix);
-            let settings = Settings { connect_within, prefix, identify: false };
-            Ok(Arc::new(RedisNode::new(source?, settings)) as Arc<dyn Node>)
+            Ok(Arc::new(RedisNode::new(source?, settings(site))) as Arc<dyn Node>)
         }))
     }
+}
+
+/// How a node of the client of `site` connects.
+pub(crate) fn settings(site: &Site) -> Settings {
+    crate::tls::choose_cryptography();
+    let (connect_within, prefix) = (site.limits.connect, Arc::clone(&site.prefix));
+    Settings { connect_within, prefix, identify: false }
 }

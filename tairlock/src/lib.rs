@@ -51,10 +51,10 @@
 //!
 //! # Features
 //!
-//! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default); `rustls` and
-//! `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing` (default),
-//! `metrics`. Without default features this crate is the protocol core alone, which does no I/O;
-//! `tairlock-sync` is built on it.
+//! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default), `cluster`, `sentinel`;
+//! `rustls` and `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing`
+//! (default), `metrics`. Without default features this crate is the protocol core alone, which does no
+//! I/O; `tairlock-sync` is built on it.
 //!
 //! # Runtimes
 //!
@@ -132,6 +132,8 @@ pub use tairlock_macros::distributed_lock;
 mod builder;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod client;
+#[cfg(all(feature = "cluster", any(feature = "tokio", feature = "smol")))]
+mod cluster;
 #[cfg(all(feature = "redis", any(feature = "tokio", feature = "smol")))]
 mod connect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -156,6 +158,8 @@ mod lock_all;
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod runtime;
+#[cfg(all(feature = "sentinel", any(feature = "tokio", feature = "smol")))]
+mod sentinel;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod versioned;
 

@@ -1,8 +1,10 @@
 //! Between our commands, replies and faults and those of redis-rs. For both drivers.
 
 mod ear;
+mod places;
 
 pub use ear::Ear;
+pub use places::{cluster, elsewhere, name, place, sentinels, several, watched};
 use redis::{ErrorKind, Pipeline, ProtocolVersion, PushKind, RedisError, ServerError, Value};
 
 use crate::{

@@ -64,7 +64,7 @@ pub(crate) type SharedLine = Arc<dyn Line>;
 /// A server that tells of changes.
 pub(crate) trait Listen: Debug + Send + Sync {
     /// A line whose server tells `hear` of the next change of every key that is asked about on it.
-    fn listen(&self, hear: Hear) -> Result<SharedLine, Fault>;
+    fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault>;
 }
 
 /// One server, by what a way to it is for.

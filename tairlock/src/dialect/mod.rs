@@ -4,6 +4,7 @@
 //! and put it on its list below; detection, fall-back and the laws pick it up from there.
 
 mod acquire;
+mod cluster;
 mod detect;
 mod exchange;
 mod exstring;
@@ -16,6 +17,7 @@ mod inspect;
 mod program;
 mod remaining;
 mod script;
+mod sentinel;
 mod tair;
 mod wire;
 
@@ -24,10 +26,12 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+pub use cluster::{asking, read_slots, slots};
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
 pub use identity::{identify, identity};
 pub use remaining::{INVALIDATE, name, track, tracks};
+pub use sentinel::{is_primary, primary, read_primary, role};
 pub use wire::{Arg, Batch, Command, Reply};
 
 use crate::{

@@ -1,9 +1,13 @@
 //! Nodes and lines: where operations go, whatever stands behind.
 
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 mod memory;
 mod quorum;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+#[cfg(feature = "sentinel")]
+pub(crate) mod sentinel;
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 

@@ -245,7 +245,7 @@ impl Acquire {
         if !fault.is_transient() {
             return self.finish(Acquired::Failed(fault));
         }
-        let lost_line = matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
+        let lost_line = fault.is_of_the_line();
         self.last = Last::Fault(fault);
         if lost_line && !self.retried_at_once {
             self.retried_at_once = true;

@@ -10,12 +10,15 @@ mod crowd;
 mod errand;
 mod hub;
 mod inquiry;
+mod journey;
 mod keeper;
 mod pace;
 mod quorum;
+mod redirect;
 mod tenancy;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod update;
 mod waiting;
 
@@ -27,10 +30,13 @@ pub use crowd::{Crowd, Crowds};
 pub use errand::{Deed, Errand, Outcome};
 pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
+pub use journey::{Journey, Leg};
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
 pub use quorum::{Quorum, Roll, Round, Unheard, Via};
+pub use redirect::Redirect;
 pub use tenancy::{Grant, Tenancy, Undo};
+pub use topology::{Address, Range, Topology};
 pub use update::{Update, Updated};
 
 use crate::{
@@ -145,6 +151,25 @@ pub enum Op {
     Value(ValueOp),
     /// Ask about the fenced value under a key, or write it.
     Fenced(Key, FencedAction),
+}
+
+impl Op {
+    /// The key that it is about; `None` for a batch, which is about several.
+    #[must_use]
+    pub const fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Acquire { key, .. }
+            | Self::AcquireFenced { key, .. }
+            | Self::Release { key, .. }
+            | Self::Retain(Renewal { key, .. })
+            | Self::Inspect(key)
+            | Self::ForceRelease(key)
+            | Self::Remaining { key }
+            | Self::Value(ValueOp { key, .. })
+            | Self::Fenced(key, _) => Some(key),
+            Self::RenewMany(_) => None,
+        }
+    }
 }
 
 /// One lease of a batch that is to be prolonged.

@@ -26,7 +26,7 @@ macro_rules! asked {
 }
 use asked;
 
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// Declares the worlds: a module each, [`all`] of them, and `for_each_world!`. The first argument is a
 /// dollar sign, for the macro that this one makes.
@@ -81,12 +81,18 @@ pub struct Config {
     pub label: Option<&'static str>,
     /// Instead of the place's own address.
     pub url: Option<String>,
-    /// A quorum of these, instead of the place.
-    pub quorum: Vec<String>,
+    /// The same, of several servers.
+    pub at: Option<At>,
     /// Instead of the default response deadline.
     pub response: Option<Duration>,
     /// It polls for locks that others hold.
     pub polls: bool,
+}
+
+impl Config {
+    fn at(&self) -> Option<At> {
+        self.url.clone().map(At::Url).or_else(|| self.at.clone())
+    }
 }
 
 /// A client.

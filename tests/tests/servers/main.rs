@@ -5,7 +5,6 @@ mod detection;
 mod faults;
 mod fences;
 mod lost_replies;
-mod quorum;
 mod versioned;
 mod waiting;
 mod wire;

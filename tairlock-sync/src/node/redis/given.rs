@@ -86,10 +86,16 @@ impl GivenPool {
         within: Duration,
     ) -> Result<Verdict, Fault> {
         let mut wire = Wire { connection: &mut lent, patience: &mut None };
-        let result = wire.exchange(op, &known.speech, within);
+        let result = wire.exchange(op, &known.speech, false, within);
         // Other users of the pool expect a connection as redis-rs opens it: without timeouts.
         let clean = clear_timeouts(&lent);
         match result {
+            Ok(answer) if Verdict::is_from_a_replica(&answer) => {
+                // After a failover none of the open ones leads to the primary.
+                self.outage.declare(known.at);
+                Self::discard(lent);
+                answer
+            }
             Ok(answer) if clean.is_ok() => {
                 let known = Known { at: Instant::now(), ..known.clone() };
                 Lent::extensions_mut(&mut lent).insert(known);

@@ -12,12 +12,13 @@ use r2d2::{ManageConnection, NopErrorHandler, Pool};
 use scheduled_thread_pool::{OnPoolDropBehavior, ScheduledThreadPool};
 use tairlock::{
     Fault, FaultKind,
+    dialect::{Batch, Reply},
     proto::{Op, Verdict},
 };
 
 use super::{
     super::{Asked, Begun, Line},
-    connector::{Connector, Seat},
+    connector::{Connector, Manner, Seat},
 };
 
 /// How long a connection may be idle before it is closed.
@@ -87,14 +88,29 @@ impl OwnPool {
     }
 }
 
+impl OwnPool {
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        self.connector.call(&mut *self.seat(within)?, op, manner, within)
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        self.connector.say(&mut *self.seat(self.connector.within())?, batch)
+    }
+}
+
 impl Line for OwnPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.connector.call(&mut *self.seat(within)?, op, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.pool.try_get()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, within))
+        self.connector
+            .is_open(&seat)
+            .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {
@@ -168,15 +184,31 @@ impl OwnLine {
     }
 }
 
+impl OwnLine {
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.call(&mut seat, op, manner, within)
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.say(&mut seat, batch)
+    }
+}
+
 impl Line for OwnLine {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connector.call(&mut seat, op, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.seat.try_lock().ok()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, within))
+        self.connector
+            .is_open(&seat)
+            .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {

@@ -25,22 +25,31 @@ pub(super) struct Wire<'a> {
 }
 
 impl Wire<'_> {
-    /// Carries `op` through as many rounds as it needs. The outer error is the connection's.
+    /// Carries `op` through as many rounds as it needs, with word before each command that we were sent
+    /// here, if `asking`. The outer error is the connection's.
     pub(super) fn exchange(
         &mut self,
         op: &Op,
         speech: &Speech,
+        asking: bool,
         within: Duration,
     ) -> Result<Result<Verdict, Fault>, Fault> {
         let until = Instant::now() + within;
-        self.ask(op, speech, within)?;
-        self.hear(op, speech, until)
+        self.ask(op, speech, asking, within)?;
+        self.hear(op, speech, asking, until)
     }
 
     /// Sends what `op` begins with.
-    pub(super) fn ask(&mut self, op: &Op, speech: &Speech, within: Duration) -> Result<(), Fault> {
+    pub(super) fn ask(
+        &mut self,
+        op: &Op,
+        speech: &Speech,
+        asking: bool,
+        within: Duration,
+    ) -> Result<(), Fault> {
         self.wait_for(within).map_err(|error| lost(&error, within))?;
-        self.write(&Exchange::new(op, speech).batch()).map_err(|error| lost(&error, within))
+        let begun = Exchange::new(op, speech).asking(asking).batch();
+        self.write(&begun).map_err(|error| lost(&error, within))
     }
 
     /// Reads what was answered to [`Wire::ask`], and carries `op` on. The outer error is the connection's.
@@ -48,10 +57,11 @@ impl Wire<'_> {
         &mut self,
         op: &Op,
         speech: &Speech,
+        asking: bool,
         until: Instant,
     ) -> Result<Result<Verdict, Fault>, Fault> {
         let within = until.saturating_duration_since(Instant::now());
-        let mut exchange = Exchange::new(op, speech);
+        let mut exchange = Exchange::new(op, speech).asking(asking);
         // Nothing has been learned since it was sent, so it is the same.
         let mut expected = exchange.batch().len();
         loop {
