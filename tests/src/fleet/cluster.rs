@@ -60,6 +60,8 @@ impl Cluster {
                 // A dead primary is replaced in about 3 s.
                 .config(["cluster-node-timeout", "1000"])
                 .config(["cluster-replica-validity-factor", "0"])
+                // A replica that was never written to is not told of before its primary's first ping.
+                .config(["repl-ping-replica-period", "1"])
         };
         let nodes = start_all((0..NODES).map(node).collect())?;
         let proxies = nodes.iter().filter(|_| proxied).map(|node| Proxy::start(node.addr()));

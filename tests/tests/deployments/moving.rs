@@ -23,15 +23,17 @@ fn a_held_lock_moves_along(world: &dyn World) {
     let client = in_cluster(world, &cluster);
     let key = key_at(&cluster, 0);
     let at = slot(key.as_bytes());
-    let guard = take(&*client, &Ask::new(&key).ttl(900));
+    let guard = take(&*client, &Ask::new(&key).ttl(3_000));
     let value = client.value(&Wish::new(format!("{{{key}}}:value")));
     value.create(b"1").expect("created");
     for to in [1, 2, 0] {
         cluster.move_slot(at, to).expect("moved");
         assert_eq!(cluster.owner(key.as_bytes()).expect("an owner"), to);
-        assert_eq!(guard.lease().wait_lost(Duration::from_millis(1_000)), None, "at {to}");
+        // A renewal is due within a second.
+        assert_eq!(guard.lease().wait_lost(Duration::from_millis(1_500)), None, "at {to}");
         value.update_json(&mut add).expect("an update");
-        assert!(client.try_acquire(&Ask::new(&key)).expect("busy").is_none());
+        let second = client.try_acquire(&Ask::new(&key)).expect("busy");
+        assert!(second.is_none(), "at {to}, {:?}", guard.lease());
     }
     assert_eq!(value.read_json().expect("a value").expect("there").value, 4);
     assert_eq!(guard.release().expect("release"), Release::Released);
