@@ -177,6 +177,7 @@ pub mod core_private {
     pub use crate::{
         answers::{Answers, or_else, outcome, skip, skip_or_else},
         release::{lent, loss},
+        report::{Asking, declined, describe},
         scope::{Held, Scope, enter, seek},
         several::Several,
         template::Template,

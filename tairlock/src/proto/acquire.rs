@@ -9,7 +9,8 @@ use super::{
     waiting::{Waiting, Want},
 };
 use crate::{
-    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
+    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, report::Holding,
+    time::Timestamp,
 };
 
 /// The machine that takes one lock with one token.
@@ -99,7 +100,9 @@ impl Acquired {
         let Request { key, ttl, renew, hold, .. } = request.clone();
         match self {
             Self::Granted { sent, until, fence } => {
-                Ok(Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until })
+                let (token, holding) =
+                    (token.clone(), Holding::begin(request.name, &key, token, fence));
+                Ok(Grant { key, token, ttl, renew, hold, fence, sent, until, holding })
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),

@@ -31,6 +31,7 @@ pub use pace::{Again, Pace, Pacing};
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use update::{Update, Updated};
 
+pub use crate::report::Holding;
 use crate::{
     Fault, Key, Token, Ttl,
     time::Timestamp,

@@ -36,6 +36,18 @@ impl<R: Clone> Keeper<R> {
         reply: Result<Verdict, Fault>,
         now: Timestamp,
     ) -> Result<Release, Fault> {
+        let release = self.hear_release(lease, tenancy, reply, now);
+        lease.given_back(release.as_ref().ok().copied());
+        release
+    }
+
+    fn hear_release(
+        &mut self,
+        lease: &Lease,
+        tenancy: Tenancy,
+        reply: Result<Verdict, Fault>,
+        now: Timestamp,
+    ) -> Result<Release, Fault> {
         let release = match reply {
             Ok(Verdict::Released) => Release::Released,
             Ok(Verdict::Gone) => Release::Expired,
@@ -114,9 +126,15 @@ impl<R: Clone> Keeper<R> {
             Err(_) => None,
         };
         let keep = errand.keep;
+        if let (Err(fault), Some(lease)) = (reply, &errand.lease)
+            && fault.is_ambiguous()
+        {
+            lease.given_back(Some(Release::Unknown));
+        }
         if (reply.is_ok() || due.is_none())
             && let Some(lease) = errand.lease.take()
         {
+            lease.given_back(released(reply, keep, now));
             match (reply, keep) {
                 (Ok(Verdict::Retained), Some(until)) => self.stay(lease, until),
                 _ => lease.pass_turn(),
@@ -134,6 +152,7 @@ impl<R: Clone> Keeper<R> {
 
     fn abandon(&mut self, id: u64) {
         if let Some(lease) = self.errands.remove(&id).and_then(|errand| errand.lease) {
+            lease.given_back(Some(Release::Unknown));
             lease.pass_turn();
         }
     }
@@ -157,6 +176,24 @@ impl<R: Clone> Keeper<R> {
 /// Until when the key must stay, if it must: never after a loss, as it is somebody else's then.
 fn keep(lease: &Lease, tenancy: Tenancy, now: Timestamp) -> Option<Timestamp> {
     tenancy.keep.filter(|_| !matches!(lease.state_at(now), LeaseState::Lost(_)))
+}
+
+/// What the answered release of a guard that is gone did; `None` if the server refuses it.
+fn released(
+    reply: &Result<Verdict, Fault>,
+    keep: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Release> {
+    Some(match reply {
+        Ok(Verdict::Released) => Release::Released,
+        Ok(Verdict::Gone) => Release::Expired,
+        Ok(Verdict::Taken) => Release::Taken,
+        Ok(Verdict::Retained) => {
+            Release::Retained { left: keep.map_or(Duration::ZERO, |until| until.since(now)) }
+        }
+        Ok(_) => Release::Unknown,
+        Err(_) => return None,
+    })
 }
 
 /// What to send so that `token` is gone from `key`: at once, or at `keep`.

@@ -1,0 +1,76 @@
+//! One call that asks for a lock, from the question to the answer.
+
+use std::time::Duration;
+
+use super::{
+    counted::{self, Level},
+    told::{Shown, Trace},
+    watch::Stopwatch,
+    words,
+};
+use crate::{Error, Label, options::Request};
+
+/// Whoever waits for longer than this, and for more than half of what they were ready to wait, is told of.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// A call that asks for a lock. Dropped without an answer, it was cancelled.
+#[derive(Debug)]
+pub struct Asking {
+    name: &'static str,
+    key: Shown,
+    slow: Duration,
+    trace: Trace,
+    watch: Stopwatch,
+    over: bool,
+    _level: Level,
+}
+
+impl Asking {
+    /// Somebody asks for a lock under `label`.
+    #[must_use]
+    pub fn begin(request: &Request, label: &Label) -> Self {
+        let name = request.name.unwrap_or(words::UNNAMED);
+        Self {
+            name,
+            key: Shown::of(&request.key),
+            slow: SLOW.max(request.wait / 2),
+            trace: Trace::wait(name, &request.key, label.text()),
+            watch: Stopwatch::start(),
+            over: false,
+            _level: counted::asked(name),
+        }
+    }
+
+    /// What came of it; `shared` says whether what was had is a share in what a call around this one holds.
+    pub fn over<T>(mut self, answer: &Result<T, Error>, shared: impl FnOnce(&T) -> bool) {
+        match answer {
+            Ok(guard) if shared(guard) => self.end(words::SHARED, words::NO_FAULT),
+            Ok(_) => self.end(words::GRANTED, words::NO_FAULT),
+            Err(error) => self.end(words::refusal(error), words::fault(error)),
+        }
+    }
+
+    fn end(&mut self, outcome: &'static str, fault: &'static str) {
+        self.over = true;
+        let waited = self.watch.elapsed();
+        counted::answered(self.name, outcome, fault, waited);
+        if waited >= self.slow {
+            self.trace.slow_wait(self.name, &self.key, waited, outcome);
+        }
+        self.trace.outcome(outcome);
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if !self.over {
+            self.end(words::CANCELLED, words::NO_FAULT);
+        }
+    }
+}
+
+/// A call was refused before anybody was asked.
+pub fn declined(request: Option<&Request>, error: &Error) {
+    let name = request.and_then(|request| request.name).unwrap_or(words::UNNAMED);
+    counted::declined(name, words::refusal(error), words::fault(error));
+}
