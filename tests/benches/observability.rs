@@ -14,7 +14,7 @@ use tokio::task::LocalSet;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 /// How long each is measured at a time.
-const SPELL: Duration = Duration::from_millis(300);
+const SPELL: Duration = Duration::from_millis(100);
 
 fn after(name: &str) -> Option<String> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -86,7 +86,11 @@ fn compare(what: &str, rounds: usize, work: impl Fn() -> (u32, Duration)) {
             let (spans, metrics) = (at & 1 != 0, at & 2 != 0);
             let _spans = spans.then(|| {
                 let subscriber = tracing_subscriber::fmt()
-                    .with_span_events(FmtSpan::CLOSE)
+                    .with_span_events(if std::env::var("CLOSE").is_ok() {
+                        FmtSpan::CLOSE
+                    } else {
+                        FmtSpan::NONE
+                    })
                     .with_writer(std::io::sink);
                 tracing::subscriber::set_default(subscriber.finish())
             });
