@@ -1,9 +1,9 @@
 //! What spans and metrics cost an acquire and release on loopback, against the same without a listener.
 //!
-//! `cargo bench -p tairlock-tests --bench observability [-- --rounds 15 --server redis7]`. On is a subscriber
-//! that formats every span when it ends, into nothing, and a Prometheus recorder; off is neither, with both
-//! features compiled in all the same. Both take turns in one run, so that what else the machine does befalls
-//! both. Everything runs on one thread.
+//! `cargo bench -p tairlock-tests --bench observability [-- --rounds 41 --server redis7 --written]`. Spans are on
+//! with a subscriber of `tracing-subscriber` that formats them, and with `--written` writes a line into nothing for
+//! each that ends; metrics with a Prometheus recorder. Off is neither, with both features compiled in all the same.
+//! All take turns in one run, so that what else the machine does befalls all. Everything runs on one thread.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn after(name: &str) -> Option<String> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let rounds = after("--rounds").and_then(|text| text.parse().ok()).unwrap_or(15);
+    let rounds = after("--rounds").and_then(|text| text.parse().ok()).unwrap_or(41);
     let server = match after("--server").as_deref() {
         Some("redis8") => Server::redis8(),
         Some("valkey9") => Server::valkey9(),
@@ -79,6 +79,7 @@ async fn concurrently(client: &tairlock::Client, tasks: usize) -> (u32, Duration
 
 /// Measures `work` with nobody listening, with each, and with both, in turn.
 fn compare(what: &str, rounds: usize, work: impl Fn() -> (u32, Duration)) {
+    let written = std::env::args().any(|argument| argument == "--written");
     let recorder = PrometheusBuilder::new().build_recorder();
     let mut times = [const { Vec::new() }; 4];
     for round in 0..=rounds {
@@ -86,11 +87,7 @@ fn compare(what: &str, rounds: usize, work: impl Fn() -> (u32, Duration)) {
             let (spans, metrics) = (at & 1 != 0, at & 2 != 0);
             let _spans = spans.then(|| {
                 let subscriber = tracing_subscriber::fmt()
-                    .with_span_events(if std::env::var("CLOSE").is_ok() {
-                        FmtSpan::CLOSE
-                    } else {
-                        FmtSpan::NONE
-                    })
+                    .with_span_events(if written { FmtSpan::CLOSE } else { FmtSpan::NONE })
                     .with_writer(std::io::sink);
                 tracing::subscriber::set_default(subscriber.finish())
             });

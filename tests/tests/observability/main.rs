@@ -3,6 +3,7 @@
 
 mod answers;
 mod bodies;
+mod documented;
 mod losses;
 mod scrape;
 mod told;

@@ -30,6 +30,7 @@ pub(crate) struct Span {
 /// An event, and the span that it is in.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
+    pub(crate) target: &'static str,
     pub(crate) level: Level,
     pub(crate) fields: BTreeMap<&'static str, String>,
     pub(crate) span: Option<usize>,
@@ -129,7 +130,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listener {
         let span = ctx.event_span(event).and_then(|span| place(&span));
         let mut fields = BTreeMap::new();
         event.record(&mut Fields(&mut fields));
-        store().events.push(Told { level: *event.metadata().level(), fields, span });
+        let (target, level) = (event.metadata().target(), *event.metadata().level());
+        store().events.push(Told { target, level, fields, span });
     }
 
     fn on_close(&self, id: Id, ctx: Context<'_, S>) {
