@@ -52,8 +52,9 @@
 //! # Features
 //!
 //! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default); `rustls` and
-//! `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing` (default),
-//! `metrics`. Without default features this crate is the protocol core alone, which does no I/O;
+//! `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing` (default: a span
+//! for every wait and every hold, events for what is lost or slow), `metrics` (through the crate of that
+//! name); both are listed in `docs/observability.md`. Without default features this crate is the protocol core alone, which does no I/O;
 //! `tairlock-sync` is built on it.
 //!
 //! # Runtimes

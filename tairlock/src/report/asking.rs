@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    counted::{self, Level},
+    counted::{Level, Name},
     told::{Shown, Trace},
     watch::Stopwatch,
     words,
@@ -16,7 +16,7 @@ const SLOW: Duration = Duration::from_secs(1);
 /// A call that asks for a lock. Dropped without an answer, it was cancelled.
 #[derive(Debug)]
 pub struct Asking {
-    name: &'static str,
+    name: Name,
     key: Shown,
     slow: Duration,
     trace: Trace,
@@ -29,15 +29,15 @@ impl Asking {
     /// Somebody asks for a lock under `label`.
     #[must_use]
     pub fn begin(request: &Request, label: &Label) -> Self {
-        let name = request.name.unwrap_or(words::UNNAMED);
+        let name = Name::new(request.name);
         Self {
             name,
             key: Shown::of(&request.key),
             slow: SLOW.max(request.wait / 2),
-            trace: Trace::wait(name, &request.key, label.text()),
+            trace: Trace::wait(name.text(), &request.key, label.text()),
             watch: Stopwatch::start(),
             over: false,
-            _level: counted::asked(name),
+            _level: name.asked(),
         }
     }
 
@@ -53,9 +53,9 @@ impl Asking {
     fn end(&mut self, outcome: &'static str, fault: &'static str) {
         self.over = true;
         let waited = self.watch.elapsed();
-        counted::answered(self.name, outcome, fault, waited);
+        self.name.answered(outcome, fault, waited);
         if waited >= self.slow {
-            self.trace.slow_wait(self.name, &self.key, waited, outcome);
+            self.trace.slow_wait(self.name.text(), &self.key, waited, outcome);
         }
         self.trace.outcome(outcome);
     }
@@ -71,6 +71,6 @@ impl Drop for Asking {
 
 /// A call was refused before anybody was asked.
 pub fn declined(request: Option<&Request>, error: &Error) {
-    let name = request.and_then(|request| request.name).unwrap_or(words::UNNAMED);
-    counted::declined(name, words::refusal(error), words::fault(error));
+    let name = Name::new(request.and_then(|request| request.name));
+    name.declined(words::refusal(error), words::fault(error));
 }

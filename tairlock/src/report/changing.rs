@@ -1,6 +1,6 @@
 //! One update of a value, from the first attempt to the last.
 
-use super::{counted, words};
+use super::counted::Name;
 
 /// How an update ended.
 #[derive(Clone, Copy, Debug)]
@@ -15,19 +15,15 @@ pub(crate) enum Changed {
 /// An update under way. Dropped without an end, it was given up: by its body's error, or with its future.
 #[derive(Debug)]
 pub(crate) struct Changing {
-    name: &'static str,
+    name: Name,
     attempts: u32,
     conflicts: u32,
     over: bool,
 }
 
 impl Changing {
-    pub(crate) const fn begin(name: Option<&'static str>) -> Self {
-        let name = match name {
-            Some(name) => name,
-            None => words::UNNAMED,
-        };
-        Self { name, attempts: 0, conflicts: 0, over: false }
+    pub(crate) fn begin(name: Option<&'static str>) -> Self {
+        Self { name: Name::new(name), attempts: 0, conflicts: 0, over: false }
     }
 
     /// A change is sent.
@@ -52,7 +48,7 @@ impl Changing {
 
     fn end(&mut self, outcome: &'static str) {
         if !std::mem::replace(&mut self.over, true) {
-            counted::updated(self.name, outcome, self.attempts, self.conflicts);
+            self.name.updated(outcome, self.attempts, self.conflicts);
         }
     }
 }

@@ -2,11 +2,19 @@
 //!
 //! Every label is one of a few constants: a key never is one, as there is no end of them.
 
-use std::time::Duration;
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use metrics::{
-    Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+    Counter, Gauge, Histogram, Key, Label, Level as Severity, Metadata, Unit, describe_counter,
+    describe_gauge, describe_histogram, with_recorder,
 };
+
+use super::words;
 
 const ACQUIRES: &str = "tairlock_acquires_total";
 const WAIT: &str = "tairlock_wait_seconds";
@@ -63,45 +71,152 @@ impl Drop for Level {
 
 type Word = &'static str;
 
-pub(super) fn asked(name: Word) -> Level {
-    Level::raise(gauge!(WAITERS, "name" => name))
+fn key(metric: Word, name: Word, more: &[(Word, Word)]) -> Key {
+    let mut labels = Vec::with_capacity(1 + more.len());
+    labels.push(Label::from_static_parts("name", name));
+    labels.extend(more.iter().map(|(label, word)| Label::from_static_parts(label, word)));
+    Key::from_parts(metric, labels)
 }
 
-pub(super) fn answered(name: Word, outcome: Word, fault: Word, waited: Duration) {
-    declined(name, outcome, fault);
-    histogram!(WAIT, "name" => name, "outcome" => outcome).record(waited);
+static ABOUT: Metadata<'_> = Metadata::new("tairlock", Severity::INFO, Some("tairlock"));
+
+fn counter(key: &Key) -> Counter {
+    with_recorder(|recorder| recorder.register_counter(key, &ABOUT))
 }
 
-pub(super) fn declined(name: Word, outcome: Word, fault: Word) {
-    counter!(ACQUIRES, "name" => name, "outcome" => outcome, "fault" => fault).increment(1);
+fn gauge(key: &Key) -> Gauge {
+    with_recorder(|recorder| recorder.register_gauge(key, &ABOUT))
 }
 
-pub(super) fn held(name: Word) -> Level {
-    Level::raise(gauge!(HELD, "name" => name))
+fn histogram(key: &Key) -> Histogram {
+    with_recorder(|recorder| recorder.register_histogram(key, &ABOUT))
 }
 
-pub(super) fn ended(name: Word, outcome: Word, held: Duration) {
-    histogram!(HOLD, "name" => name, "outcome" => outcome).record(held);
+/// What a lock or value is called, with the keys of what happens at every turn: they are made once per name,
+/// and a recorder finds them by the hash that they carry.
+#[derive(Debug)]
+struct Series {
+    name: Word,
+    waiters: Key,
+    granted: Key,
+    wait: Key,
+    held: Key,
+    hold: Key,
+    released: Key,
 }
 
-pub(super) fn returned(name: Word, outcome: Word) {
-    counter!(RELEASES, "name" => name, "outcome" => outcome).increment(1);
+impl Series {
+    fn new(name: Word) -> Self {
+        let granted = ("outcome", words::GRANTED);
+        let released = ("outcome", words::RELEASED);
+        Self {
+            name,
+            waiters: key(WAITERS, name, &[]),
+            granted: key(ACQUIRES, name, &[granted, ("fault", words::NO_FAULT)]),
+            wait: key(WAIT, name, &[granted]),
+            held: key(HELD, name, &[]),
+            hold: key(HOLD, name, &[released]),
+            released: key(RELEASES, name, &[released]),
+        }
+    }
 }
 
-pub(super) fn renewed(name: Word, outcome: Word) {
-    counter!(RENEWALS, "name" => name, "outcome" => outcome).increment(1);
+/// All names that were used, for ever: they are constants of the program, and so are few.
+static NAMES: Mutex<Option<HashMap<Word, &'static Series>>> = Mutex::new(None);
+
+thread_local! {
+    /// Whoever uses a name often does so many times in a row.
+    static LAST: Cell<Option<&'static Series>> = const { Cell::new(None) };
 }
 
-pub(super) fn margin(name: Word, left: Duration) {
-    histogram!(MARGIN, "name" => name).record(left);
+/// What a lock or value is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name(&'static Series);
+
+impl Default for Name {
+    fn default() -> Self {
+        Self::new(None)
+    }
 }
 
-pub(super) fn lost(name: Word, reason: Word) {
-    counter!(LOSSES, "name" => name, "reason" => reason).increment(1);
-}
+impl Name {
+    pub(super) fn new(name: Option<Word>) -> Self {
+        let name = name.unwrap_or(words::UNNAMED);
+        let last = LAST.try_with(Cell::get).ok().flatten();
+        if let Some(series) = last.filter(|series| std::ptr::eq(series.name, name)) {
+            return Self(series);
+        }
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let series = *names
+            .get_or_insert_default()
+            .entry(name)
+            .or_insert_with(|| Box::leak(Box::new(Series::new(name))));
+        drop(names);
+        _ = LAST.try_with(|last| last.set(Some(series)));
+        Self(series)
+    }
 
-pub(super) fn updated(name: Word, outcome: Word, attempts: u32, conflicts: u32) {
-    counter!(UPDATES, "name" => name, "outcome" => outcome).increment(1);
-    histogram!(ATTEMPTS, "name" => name).record(attempts);
-    histogram!(CONFLICTS, "name" => name).record(conflicts);
+    pub(super) const fn text(self) -> Word {
+        self.0.name
+    }
+
+    fn key(self, metric: Word, more: &[(Word, Word)]) -> Key {
+        key(metric, self.0.name, more)
+    }
+
+    pub(super) fn asked(self) -> Level {
+        Level::raise(gauge(&self.0.waiters))
+    }
+
+    pub(super) fn answered(self, outcome: Word, fault: Word, waited: Duration) {
+        if outcome == words::GRANTED {
+            counter(&self.0.granted).increment(1);
+            histogram(&self.0.wait).record(waited);
+        } else {
+            self.declined(outcome, fault);
+            histogram(&self.key(WAIT, &[("outcome", outcome)])).record(waited);
+        }
+    }
+
+    pub(super) fn declined(self, outcome: Word, fault: Word) {
+        counter(&self.key(ACQUIRES, &[("outcome", outcome), ("fault", fault)])).increment(1);
+    }
+
+    pub(super) fn held(self) -> Level {
+        Level::raise(gauge(&self.0.held))
+    }
+
+    pub(super) fn let_go(self, held: Duration) {
+        histogram(&self.0.hold).record(held);
+    }
+
+    pub(super) fn returned(self, outcome: Word) {
+        if outcome == words::RELEASED {
+            counter(&self.0.released).increment(1);
+        } else {
+            counter(&self.key(RELEASES, &[("outcome", outcome)])).increment(1);
+        }
+    }
+
+    pub(super) fn renewed(self, outcome: Word) {
+        counter(&self.key(RENEWALS, &[("outcome", outcome)])).increment(1);
+    }
+
+    pub(super) fn margin(self, left: Duration) {
+        histogram(&self.key(MARGIN, &[])).record(left);
+    }
+
+    /// A lease ended before its holder was done; `held` unless that was counted already.
+    pub(super) fn lost(self, reason: Word, held: Option<Duration>) {
+        counter(&self.key(LOSSES, &[("reason", reason)])).increment(1);
+        if let Some(held) = held {
+            histogram(&self.key(HOLD, &[("outcome", words::LOST)])).record(held);
+        }
+    }
+
+    pub(super) fn updated(self, outcome: Word, attempts: u32, conflicts: u32) {
+        counter(&self.key(UPDATES, &[("outcome", outcome)])).increment(1);
+        histogram(&self.key(ATTEMPTS, &[])).record(attempts);
+        histogram(&self.key(CONFLICTS, &[])).record(conflicts);
+    }
 }

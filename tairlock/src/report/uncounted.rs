@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::words;
+
 /// Tells nobody what nothing means.
 pub const fn describe() {}
 
@@ -14,26 +16,49 @@ impl Level {
 
 type Word = &'static str;
 
-pub(super) const fn asked(_name: Word) -> Level {
-    Level
+/// What a lock or value is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name(Word);
+
+impl Default for Name {
+    fn default() -> Self {
+        Self::new(None)
+    }
 }
 
-pub(super) const fn answered(_name: Word, _outcome: Word, _fault: Word, _waited: Duration) {}
+impl Name {
+    pub(super) const fn new(name: Option<Word>) -> Self {
+        match name {
+            Some(name) => Self(name),
+            None => Self(words::UNNAMED),
+        }
+    }
 
-pub(super) const fn declined(_name: Word, _outcome: Word, _fault: Word) {}
+    pub(super) const fn text(self) -> Word {
+        self.0
+    }
 
-pub(super) const fn held(_name: Word) -> Level {
-    Level
+    pub(super) const fn asked(self) -> Level {
+        Level
+    }
+
+    pub(super) const fn answered(self, _outcome: Word, _fault: Word, _waited: Duration) {}
+
+    pub(super) const fn declined(self, _outcome: Word, _fault: Word) {}
+
+    pub(super) const fn held(self) -> Level {
+        Level
+    }
+
+    pub(super) const fn let_go(self, _held: Duration) {}
+
+    pub(super) const fn returned(self, _outcome: Word) {}
+
+    pub(super) const fn renewed(self, _outcome: Word) {}
+
+    pub(super) const fn margin(self, _left: Duration) {}
+
+    pub(super) const fn lost(self, _reason: Word, _held: Option<Duration>) {}
+
+    pub(super) const fn updated(self, _outcome: Word, _attempts: u32, _conflicts: u32) {}
 }
-
-pub(super) const fn ended(_name: Word, _outcome: Word, _held: Duration) {}
-
-pub(super) const fn returned(_name: Word, _outcome: Word) {}
-
-pub(super) const fn renewed(_name: Word, _outcome: Word) {}
-
-pub(super) const fn margin(_name: Word, _left: Duration) {}
-
-pub(super) const fn lost(_name: Word, _reason: Word) {}
-
-pub(super) const fn updated(_name: Word, _outcome: Word, _attempts: u32, _conflicts: u32) {}
