@@ -9,7 +9,10 @@ use super::{
     waiting::{Waiting, Want},
 };
 use crate::{
-    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, report::Holding,
+    Error, Fault, Key, Operation, Token, Ttl,
+    fault::FaultKind,
+    options::Request,
+    report::{Holding, Queued},
     time::Timestamp,
 };
 
@@ -27,6 +30,7 @@ pub struct Acquire {
     /// `None` is one try.
     deadline: Option<Timestamp>,
     waiting: Waiting,
+    queued: Queued,
     crowds: Arc<Crowds>,
     crowd: Crowd,
     next_id: u64,
@@ -133,6 +137,7 @@ impl Acquire {
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
             waiting: Waiting::new(seed),
+            queued: Queued::not_yet(request),
             crowds: Arc::default(),
             crowd: Crowd::default(),
             next_id: 0,
@@ -173,6 +178,7 @@ impl Acquire {
     pub fn stand_in_line(&mut self) {
         if let State::New = self.state {
             self.state = State::InLine;
+            self.queued.begin();
         }
     }
 
@@ -214,7 +220,10 @@ impl Acquire {
         self.crowd.took(now.since(sent));
         self.waiting.begin(now, &mut self.crowd);
         match self.deadline {
-            Some(deadline) if now < deadline => self.state = State::Waiting,
+            Some(deadline) if now < deadline => {
+                self.state = State::Waiting;
+                self.queued.begin();
+            }
             _ => self.out_of_time(now),
         }
         self.crowds.learned(&self.key, self.crowd, now);

@@ -22,7 +22,6 @@ pub struct Asking {
     trace: Trace,
     watch: Stopwatch,
     over: bool,
-    _level: Level,
 }
 
 impl Asking {
@@ -37,7 +36,6 @@ impl Asking {
             trace: Trace::wait(name.text(), &request.key, label.text()),
             watch: Stopwatch::start(),
             over: false,
-            _level: name.asked(),
         }
     }
 
@@ -66,6 +64,24 @@ impl Drop for Asking {
         if !self.over {
             self.end(words::CANCELLED, words::NO_FAULT);
         }
+    }
+}
+
+/// The wait of a call that did not get the lock at once, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    name: Name,
+    level: Option<Level>,
+}
+
+impl Queued {
+    pub(crate) fn not_yet(request: &Request) -> Self {
+        Self { name: Name::new(request.name), level: None }
+    }
+
+    /// Somebody else holds the lock, or is in front.
+    pub(crate) fn begin(&mut self) {
+        self.level.get_or_insert_with(|| self.name.waits());
     }
 }
 

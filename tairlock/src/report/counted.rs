@@ -33,7 +33,7 @@ const CONFLICTS: &str = "tairlock_update_conflicts";
 pub fn describe() {
     describe_counter!(ACQUIRES, Unit::Count, "Calls that asked for a lock, by what came of them.");
     describe_histogram!(WAIT, Unit::Seconds, "How long calls waited for a lock.");
-    describe_gauge!(WAITERS, Unit::Count, "Calls that ask for a lock at this moment.");
+    describe_gauge!(WAITERS, Unit::Count, "Calls that wait for a lock at this moment.");
     describe_gauge!(HELD, Unit::Count, "Leases that are held at this moment.");
     describe_histogram!(HOLD, Unit::Seconds, "How long locks were held.");
     describe_counter!(RELEASES, Unit::Count, "Locks that were given back, by what that did.");
@@ -164,7 +164,7 @@ impl Name {
         key(metric, self.0.name, more)
     }
 
-    pub(super) fn asked(self) -> Level {
+    pub(super) fn waits(self) -> Level {
         Level::raise(gauge(&self.0.waiters))
     }
 

@@ -27,6 +27,7 @@ mod watch;
 #[path = "unwatched.rs"]
 mod watch;
 
+pub(crate) use asking::Queued;
 pub use asking::{Asking, declined};
 pub(crate) use changing::{Changed, Changing};
 pub use counted::describe;

@@ -38,7 +38,7 @@ impl Name {
         self.0
     }
 
-    pub(super) const fn asked(self) -> Level {
+    pub(super) const fn waits(self) -> Level {
         Level
     }
 
