@@ -5,9 +5,8 @@ use std::time::Duration;
 use crate::{
     Client, Error, Key, Lease, LeaseState, LossReason, Operation, Release,
     core_private::{Held, lent},
-    node::{Role, ask},
+    node::Role,
     proto::{Op, Tenancy, response_deadline},
-    runtime::Runtime,
     time,
 };
 
@@ -134,10 +133,9 @@ impl LockGuard {
 
     async fn send(&self, op: Op) -> Result<crate::proto::Verdict, crate::Fault> {
         let inner = self.client.inner();
-        let runtime = Runtime::here()?;
         let line = inner.node.line(Role::Commands).await?;
         let within = response_deadline(inner.limits.response, self.tenancy.ttl());
-        ask(&*line, runtime, &op, within).await
+        line.call(&op, within).await
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     Client, Error, Fault, Holder, Operation,
     client::Inner,
     drive::{self, Port},
-    node::{Role, ask},
+    node::Role,
     proto::{Event as Told, Inquiry, Op, Verdict},
     runtime::{BoxFuture, Runtime},
 };
@@ -94,21 +94,20 @@ pub(crate) async fn inquire(
         Err(fault) => return Ok(Err(fault)),
     };
     let inquiry = Mutex::new(Inquiry::new(op, inner.limits.response, repeatable));
-    let asking = Asking { inner, runtime };
+    let asking = Asking { inner };
     Ok(Box::pin(drive::drive(&inquiry, &asking, asking.listen(), runtime)).await)
 }
 
 /// Where questions go.
 struct Asking<'a> {
     inner: &'a Inner,
-    runtime: Runtime,
 }
 
 impl Port<()> for Asking<'_> {
     fn call(&self, (): (), op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
             let line = self.inner.node.line(Role::Commands).await?;
-            ask(&*line, self.runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 

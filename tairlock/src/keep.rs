@@ -15,7 +15,7 @@ use crate::{
     Fault,
     core_private::describe,
     drive::{self, Port},
-    node::{Node, Role, SharedLine, ask},
+    node::{Node, Role, SharedLine},
     proto::{self, Keeper, Op, Verdict},
     runtime::{BoxFuture, Runtime, spawn_keeper},
     time,
@@ -108,12 +108,11 @@ impl Port<Option<SharedLine>> for Keep {
         within: Duration,
     ) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
-            let runtime = Runtime::here()?;
             let line = match route {
                 Some(line) => line,
                 None => self.node.line(Role::Keeper).await?,
             };
-            ask(&*line, runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 

@@ -10,9 +10,9 @@ use crate::{
     Fault, FaultKind, Key,
     bell::Queue,
     drive,
-    node::{Node, SharedLine, ask},
+    node::{Node, SharedLine},
     proto::{Hear, Hearing, Hub, News, Op, Verdict},
-    runtime::{Runtime, spawn_keeper},
+    runtime::spawn_keeper,
     time,
 };
 
@@ -29,12 +29,7 @@ impl Listener {
     }
 
     /// Asks on the listener's connection, where there is one. Without one, that is said at once.
-    pub(crate) async fn ask(
-        self: &Arc<Self>,
-        runtime: Runtime,
-        op: &Op,
-        within: Duration,
-    ) -> Result<Verdict, Fault> {
+    pub(crate) async fn ask(self: &Arc<Self>, op: &Op, within: Duration) -> Result<Verdict, Fault> {
         let hearing = drive::lock(&self.hub).ask(time::now());
         let (epoch, line) = match hearing {
             Hearing::On(epoch, line) => (epoch, line),
@@ -45,7 +40,7 @@ impl Listener {
             }
             Hearing::No(fault) => return Err(fault),
         };
-        let reply = ask(&*line, runtime, op, within).await;
+        let reply = line.call(op, within).await;
         if let Err(fault) = &reply
             && matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply)
         {

@@ -13,7 +13,7 @@ use crate::{
     client::Inner,
     core_private::{Asking, declined, seek},
     drive::{self, Port},
-    node::{Role, SharedLine, ask},
+    node::{Role, SharedLine},
     options::Request,
     proto::{self, Acquire, Op, Route, Undo, Verdict},
     runtime::{BoxFuture, Runtime},
@@ -119,7 +119,7 @@ impl Lock {
             Error::Backend { key, operation: Operation::Acquire, fault }
         };
         let runtime = Runtime::here().map_err(failed)?;
-        let mut attempt = Attempt::begin(inner, &request, runtime);
+        let mut attempt = Attempt::begin(inner, &request);
         let bell = attempt.listen();
         attempt.look_ahead();
         let acquired = drive::drive(&attempt.machine, &attempt, bell, runtime).await;
@@ -140,7 +140,6 @@ struct Attempt<'a> {
     key: Key,
     token: Token,
     ttl: Ttl,
-    runtime: Runtime,
 }
 
 /// Which connections carried the acquire.
@@ -151,7 +150,7 @@ struct Lines {
 }
 
 impl<'a> Attempt<'a> {
-    fn begin(inner: &'a Inner, request: &Request, runtime: Runtime) -> Self {
+    fn begin(inner: &'a Inner, request: &Request) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
         let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
@@ -159,16 +158,7 @@ impl<'a> Attempt<'a> {
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
-        Self {
-            inner,
-            machine,
-            turn,
-            lines: Mutex::default(),
-            key,
-            token,
-            runtime,
-            ttl: request.ttl,
-        }
+        Self { inner, machine, turn, lines: Mutex::default(), key, token, ttl: request.ttl }
     }
 
     /// Stands in line if somebody is in front. Asked after the bell was listened for.
@@ -197,12 +187,12 @@ impl Port<Route> for Attempt<'_> {
         Box::pin(async move {
             if route == Route::Listener {
                 return match &self.inner.listener {
-                    Some(listener) => listener.ask(self.runtime, &op, within).await,
+                    Some(listener) => listener.ask(&op, within).await,
                     None => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
                 };
             }
             let line = self.line().await?;
-            ask(&*line, self.runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 

@@ -1,6 +1,6 @@
 //! The embedded server as a node.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
@@ -47,7 +47,7 @@ impl fmt::Debug for MemoryLine {
 }
 
 impl Line for MemoryLine {
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>> {
+    fn call<'a>(&'a self, op: &'a Op, _within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
         Box::pin(async move { self.0.apply(op) })
     }
 }
@@ -56,7 +56,7 @@ impl Line for MemoryLine {
 struct MemoryEar(Ear);
 
 impl Line for MemoryEar {
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>> {
+    fn call<'a>(&'a self, op: &'a Op, _within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
         Box::pin(async move { self.0.apply(op) })
     }
 }

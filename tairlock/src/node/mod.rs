@@ -9,9 +9,9 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 pub(crate) use memory::MemoryNode;
 
 use crate::{
-    Fault, FaultKind,
+    Fault,
     proto::{Hear, Op, Verdict},
-    runtime::{BoxFuture, Runtime},
+    runtime::BoxFuture,
 };
 
 /// What a connection is for.
@@ -34,28 +34,8 @@ pub(crate) trait Node: Debug + Send + Sync {
 
 /// A connection that many share. What is sent first arrives first.
 pub(crate) trait Line: Debug + Send + Sync {
-    /// Asks, and waits for the answer for as long as it takes.
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>>;
-
-    /// A reply did not come in time: callers to come should not be sent down here.
-    fn suspect(&self) {}
+    /// Asks, and waits for the answer for at most `within`.
+    fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>>;
 }
 
 pub(crate) type SharedLine = Arc<dyn Line>;
-
-/// Asks `op` on `line`, and gives up after `within`.
-pub(crate) async fn ask(
-    line: &dyn Line,
-    runtime: Runtime,
-    op: &Op,
-    within: Duration,
-) -> Result<Verdict, Fault> {
-    match runtime.limit(within, line.call(op)).await {
-        Some(reply) => reply,
-        None => {
-            line.suspect();
-            let text = format!("no reply within {within:?}");
-            Err(Fault::ambiguous(FaultKind::NoReply, text))
-        }
-    }
-}

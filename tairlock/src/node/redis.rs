@@ -253,8 +253,8 @@ impl RedisLine {
 }
 
 impl Line for RedisLine {
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>> {
-        Box::pin(async move {
+    fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
+        let answer = async {
             let mut exchange = Exchange::new(op, &self.speech);
             loop {
                 let replies = self.send(&exchange.batch()).await?;
@@ -262,11 +262,15 @@ impl Line for RedisLine {
                     return answer;
                 }
             }
+        };
+        Box::pin(async move {
+            Runtime::here()?.limit(within, answer).await.unwrap_or_else(|| {
+                // Callers to come are not sent down here.
+                self.broken.store(true, Ordering::Relaxed);
+                let text = format!("no reply within {within:?}");
+                Err(Fault::ambiguous(FaultKind::NoReply, text))
+            })
         })
-    }
-
-    fn suspect(&self) {
-        self.broken.store(true, Ordering::Relaxed);
     }
 }
 

@@ -110,6 +110,9 @@ impl Acquired {
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
+            Self::Failed(fault) if fault.kind() == FaultKind::NoQuorum => {
+                Err(Error::NoQuorum { key, fault })
+            }
             Self::Failed(fault) => {
                 Err(Error::Backend { key: Some(key), operation: Operation::Acquire, fault })
             }
@@ -354,6 +357,11 @@ impl Machine for Acquire {
                         self.granted(self.unsure_since.unwrap_or(self.began), now);
                     }
                     Ok(Verdict::Busy) => self.busy(sent, now),
+                    // On some of several servers our token may stand all the same.
+                    Ok(Verdict::Open(verdict)) if *verdict == Verdict::Busy => {
+                        self.unsure_since.get_or_insert(sent);
+                        self.busy(sent, now);
+                    }
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");
                         self.failed(Fault::ambiguous(FaultKind::Protocol, text), sent, now);

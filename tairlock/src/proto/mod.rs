@@ -12,6 +12,7 @@ mod hub;
 mod inquiry;
 mod keeper;
 mod pace;
+mod quorum;
 mod tenancy;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
+pub use quorum::{Quorum, Round, Unheard, Via};
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use update::{Update, Updated};
 
@@ -210,6 +212,8 @@ pub enum Verdict {
     Refused(u64),
     /// To the removal of a value: done.
     Removed,
+    /// From several servers: this, but not all have answered, and our token may stand on one of them.
+    Open(Box<Self>),
     /// To [`Op::RenewMany`]: one answer for each, in order.
     Many(Vec<Result<Self, Fault>>),
 }

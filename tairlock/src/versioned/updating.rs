@@ -12,7 +12,7 @@ use crate::{
     bell::Turn,
     client::Inner,
     drive::{self, Port},
-    node::{Role, ask as send},
+    node::Role,
     proto::{Deed, Errand, Event as Told, Machine, Op, Outcome, Update, Verdict},
     runtime::{BoxFuture, Runtime},
     time,
@@ -51,7 +51,7 @@ impl Port<()> for Asking<'_> {
     fn call(&self, (): (), op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
             let line = self.inner.node.line(Role::Commands).await?;
-            send(&*line, self.runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 

@@ -48,6 +48,10 @@ impl<R: Clone> Keeper<R> {
         reply: Result<Verdict, Fault>,
         now: Timestamp,
     ) -> Result<Release, Fault> {
+        let (reply, open) = match reply {
+            Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+            reply => (reply, false),
+        };
         let release = match reply {
             Ok(Verdict::Released) => Release::Released,
             Ok(Verdict::Gone) => Release::Expired,
@@ -67,6 +71,13 @@ impl<R: Clone> Keeper<R> {
             }
         };
         lease.pass_turn();
+        if open {
+            // It is free for whoever wants it; who has not answered is told again.
+            let (key, token, until) =
+                (lease.key().clone(), lease.token().clone(), now + tenancy.ttl.as_duration());
+            let undo = Undo { key, token, until, route: None, again: false };
+            self.settle(undo, None, None, now + self.limit / 4);
+        }
         Ok(release)
     }
 
@@ -101,18 +112,22 @@ impl<R: Clone> Keeper<R> {
         undo: Undo<R>,
         lease: Option<Lease>,
         keep: Option<Timestamp>,
-        now: Timestamp,
+        due: Timestamp,
     ) {
         let id = self.id();
         let again = u8::from(undo.again);
-        self.errands.insert(id, Errand { undo, again, lease, keep, due: now });
-        self.agenda.push(Reverse((now, id)));
+        self.errands.insert(id, Errand { undo, again, lease, keep, due });
+        self.agenda.push(Reverse((due, id)));
     }
 
     pub(super) fn released(&mut self, id: u64, reply: &Result<Verdict, Fault>, now: Timestamp) {
         let limit = self.limit;
         let Some(errand) = self.errands.get_mut(&id) else { return };
         let due = match reply {
+            Ok(Verdict::Open(_)) => {
+                errand.undo.route = None;
+                Some(now + limit / 4)
+            }
             Ok(_) if errand.again == 0 => None,
             Ok(_) => {
                 errand.again -= 1;
@@ -134,7 +149,7 @@ impl<R: Clone> Keeper<R> {
         if (reply.is_ok() || due.is_none())
             && let Some(lease) = errand.lease.take()
         {
-            lease.given_back(released(reply, keep, now));
+            lease.given_back(reply.as_ref().ok().map(|verdict| did(verdict, keep, now)));
             match (reply, keep) {
                 (Ok(Verdict::Retained), Some(until)) => self.stay(lease, until),
                 _ => lease.pass_turn(),
@@ -178,22 +193,16 @@ fn keep(lease: &Lease, tenancy: Tenancy, now: Timestamp) -> Option<Timestamp> {
     tenancy.keep.filter(|_| !matches!(lease.state_at(now), LeaseState::Lost(_)))
 }
 
-/// What the answered release of a guard that is gone did; `None` if the server refuses it.
-fn released(
-    reply: &Result<Verdict, Fault>,
-    keep: Option<Timestamp>,
-    now: Timestamp,
-) -> Option<Release> {
-    Some(match reply {
-        Ok(Verdict::Released) => Release::Released,
-        Ok(Verdict::Gone) => Release::Expired,
-        Ok(Verdict::Taken) => Release::Taken,
-        Ok(Verdict::Retained) => {
-            Release::Retained { left: keep.map_or(Duration::ZERO, |until| until.since(now)) }
-        }
-        Ok(_) => Release::Unknown,
-        Err(_) => return None,
-    })
+/// What the release of a guard that is gone did.
+fn did(verdict: &Verdict, keep: Option<Timestamp>, now: Timestamp) -> Release {
+    match verdict {
+        Verdict::Released => Release::Released,
+        Verdict::Gone => Release::Expired,
+        Verdict::Taken => Release::Taken,
+        Verdict::Retained => Release::Retained { left: keep.unwrap_or(now).since(now) },
+        Verdict::Open(verdict) => did(verdict, keep, now),
+        _ => Release::Unknown,
+    }
 }
 
 /// What to send so that `token` is gone from `key`: at once, or at `keep`.

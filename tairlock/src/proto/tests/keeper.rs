@@ -52,7 +52,7 @@ impl Kept {
         let op = Op::Acquire { key: key.clone(), token: token.clone(), ttl };
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
         let until = now + ttl.certain();
-        let (fence, sent, holding) = (None, now, crate::report::Holding::default());
+        let (fence, sent, holding) = (None, now, Holding::default());
         let grant = Grant { key, token, ttl, renew, hold, fence, sent, until, holding };
         self.keeper.admit(grant, turn, now)
     }
