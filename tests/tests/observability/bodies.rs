@@ -84,23 +84,23 @@ fn a_blocking_body_is_in_its_hold() {
 }
 
 #[distributed_lock(key = "outer:{id}", using = locks())]
-async fn deadlock_outer(id: u32) -> Answer {
+async fn deadlock_outer(id: u32) -> Answer<u32> {
     deadlock_inner(id).await
 }
 
 #[distributed_lock(key = "outer:{id}", using = locks())]
-async fn deadlock_inner(id: u32) -> Answer {
-    Ok(drop(id))
+async fn deadlock_inner(id: u32) -> Answer<u32> {
+    Ok(id)
 }
 
 #[distributed_lock(key = "shared:{id}", using = locks())]
-async fn share_outer(id: u32) -> Answer {
+async fn share_outer(id: u32) -> Answer<u32> {
     share_inner(id).await
 }
 
 #[distributed_lock(key = "shared:{id}", using = locks(), reentrant = true)]
-async fn share_inner(id: u32) -> Answer {
-    Ok(drop(id))
+async fn share_inner(id: u32) -> Answer<u32> {
+    Ok(id)
 }
 
 #[tokio::test]
