@@ -12,6 +12,7 @@ use std::{
 use event_listener::{Event, EventListener};
 use tairlock::{
     Fault,
+    core_private::describe,
     proto::{self, Keeper, Op, Verdict},
     time,
 };
@@ -39,6 +40,7 @@ pub(crate) struct Keep {
 
 impl Keep {
     pub(crate) fn new(line: SharedLine, response_within: Duration) -> Arc<Self> {
+        describe();
         Arc::new(Self {
             machine: Mutex::new(Keeper::new(response_within)),
             line,

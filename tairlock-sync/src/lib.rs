@@ -43,9 +43,9 @@
 //!
 //! `redis` (default) for servers, `cluster` and `sentinel` for several of them, `serde` (default) for
 //! values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the attribute,
-//! `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the
-//! cryptography unless the program has installed another `rustls::crypto::CryptoProvider` before it
-//! connects.
+//! `tracing` (default) for spans and events, `metrics` for counters and histograms through the crate of
+//! that name: both are listed in `docs/observability.md`. With `rustls`, *ring* does the cryptography
+//! unless the program has installed another `rustls::crypto::CryptoProvider` before it connects.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -9,7 +9,7 @@ use event_listener::{Event, EventListener};
 use tairlock::{
     Error, Fault, FaultKind, Key, Operation, Token, Ttl,
     bell::Turn,
-    core_private::seek,
+    core_private::{Asking, declined, seek},
     options::Request,
     proto::{self, Acquire, Op, Route, Undo, Verdict},
     time,
@@ -58,7 +58,7 @@ impl Lock {
     /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
     pub fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
-        Self::take(client, request)
+        Self::asked(client, request)
     }
 
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
@@ -68,7 +68,7 @@ impl Lock {
     pub fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
-        match Self::take(client, &request) {
+        match Self::asked(client, &request) {
             Ok(guard) => Ok(Some(guard)),
             Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -88,9 +88,20 @@ impl Lock {
     }
 
     fn checked(&self) -> Result<(&Client, &Request), Error> {
+        self.check().inspect_err(|error| declined(self.request.as_ref().ok(), error))
+    }
+
+    fn check(&self) -> Result<(&Client, &Request), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let request = self.request.as_ref().map_err(Clone::clone)?.checked()?;
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
+    }
+
+    fn asked(client: &Client, request: &Request) -> Result<LockGuard, Error> {
+        let asking = Asking::begin(request, &client.inner().label);
+        let answer = Self::take(client, request);
+        asking.over(&answer, LockGuard::is_lent);
+        answer
     }
 
     fn take(client: &Client, request: &Request) -> Result<LockGuard, Error> {

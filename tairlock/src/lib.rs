@@ -53,8 +53,9 @@
 //!
 //! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default), `cluster`, `sentinel`;
 //! `rustls` and `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing`
-//! (default), `metrics`. Without default features this crate is the protocol core alone, which does no
-//! I/O; `tairlock-sync` is built on it.
+//! (default: a span for every wait and every hold, events for what is lost or slow), `metrics` (through
+//! the crate of that name); both are listed in `docs/observability.md`. Without default features this
+//! crate is the protocol core alone, which does no I/O; `tairlock-sync` is built on it.
 //!
 //! # Runtimes
 //!
@@ -181,6 +182,7 @@ pub mod core_private {
     pub use crate::{
         answers::{Answers, or_else, outcome, skip, skip_or_else},
         release::{lent, loss},
+        report::{Asking, declined, describe},
         scope::{Held, Scope, enter, seek},
         several::Several,
         template::Template,

@@ -9,7 +9,11 @@ use super::{
     waiting::{Waiting, Want},
 };
 use crate::{
-    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
+    Error, Fault, Key, Operation, Token, Ttl,
+    fault::FaultKind,
+    options::Request,
+    report::{Holding, Queued},
+    time::Timestamp,
 };
 
 /// The machine that takes one lock with one token.
@@ -26,6 +30,7 @@ pub struct Acquire {
     /// `None` is one try.
     deadline: Option<Timestamp>,
     waiting: Waiting,
+    queued: Queued,
     crowds: Arc<Crowds>,
     crowd: Crowd,
     next_id: u64,
@@ -99,7 +104,9 @@ impl Acquired {
         let Request { key, ttl, renew, hold, .. } = request.clone();
         match self {
             Self::Granted { sent, until, fence } => {
-                Ok(Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until })
+                let (token, holding) =
+                    (token.clone(), Holding::begin(request.name, &key, token, fence));
+                Ok(Grant { key, token, ttl, renew, hold, fence, sent, until, holding })
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
@@ -133,6 +140,7 @@ impl Acquire {
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
             waiting: Waiting::new(seed),
+            queued: Queued::not_yet(request),
             crowds: Arc::default(),
             crowd: Crowd::default(),
             next_id: 0,
@@ -173,6 +181,7 @@ impl Acquire {
     pub fn stand_in_line(&mut self) {
         if let State::New = self.state {
             self.state = State::InLine;
+            self.queued.begin();
         }
     }
 
@@ -214,7 +223,10 @@ impl Acquire {
         self.crowd.took(now.since(sent));
         self.waiting.begin(now, &mut self.crowd);
         match self.deadline {
-            Some(deadline) if now < deadline => self.state = State::Waiting,
+            Some(deadline) if now < deadline => {
+                self.state = State::Waiting;
+                self.queued.begin();
+            }
             _ => self.out_of_time(now),
         }
         self.crowds.learned(&self.key, self.crowd, now);

@@ -39,6 +39,7 @@ pub use tenancy::{Grant, Tenancy, Undo};
 pub use topology::{Address, Range, Topology};
 pub use update::{Update, Updated};
 
+pub use crate::report::Holding;
 use crate::{
     Fault, Key, Token, Ttl,
     time::Timestamp,

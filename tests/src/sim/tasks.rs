@@ -237,7 +237,17 @@ impl World {
             _ => (sent, until),
         };
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
-        let grant = Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until };
+        let grant = Grant {
+            key,
+            token: token.clone(),
+            ttl,
+            renew,
+            hold,
+            fence,
+            sent,
+            until,
+            holding: tairlock::proto::Holding::default(),
+        };
         let ((lease, tenancy), closed) =
             self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);

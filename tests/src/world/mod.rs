@@ -15,6 +15,9 @@ macro_rules! asked {
         let ask: &super::Ask = $ask;
         let mut lock = $client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew);
         lock = lock.fence(ask.fence);
+        if let Some(name) = ask.name {
+            lock = lock.name(name);
+        }
         if let Some(max) = ask.max_hold {
             lock = lock.max_hold(max);
         }
@@ -154,6 +157,8 @@ pub struct Ask {
     pub max_hold: Option<Duration>,
     /// See the driver's `Lock`.
     pub min_hold: Option<Duration>,
+    /// See the driver's `Lock`.
+    pub name: Option<&'static str>,
 }
 
 impl Ask {
@@ -170,7 +175,14 @@ impl Ask {
             fence: false,
             max_hold,
             min_hold,
+            name: None,
         }
+    }
+
+    /// Under this name in spans and metrics.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// With this TTL, in milliseconds.

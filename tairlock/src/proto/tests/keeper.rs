@@ -52,11 +52,9 @@ impl Kept {
         let op = Op::Acquire { key: key.clone(), token: token.clone(), ttl };
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
         let until = now + ttl.certain();
-        self.keeper.admit(
-            Grant { key, token, ttl, renew, hold, fence: None, sent: now, until },
-            turn,
-            now,
-        )
+        let (fence, sent, holding) = (None, now, Holding::default());
+        let grant = Grant { key, token, ttl, renew, hold, fence, sent, until, holding };
+        self.keeper.admit(grant, turn, now)
     }
 
     /// Runs until `end`; the store answers at once unless `fails` says otherwise. Returns the sends.
