@@ -247,6 +247,8 @@ pub enum Operation {
     Remove,
     /// Looking who holds a lock.
     Inspect,
+    /// Examining a server.
+    Examine,
     /// Taking a lock away from whoever holds it.
     ForceRelease,
 }
@@ -291,6 +293,7 @@ impl fmt::Display for During<'_> {
             Operation::Write => ("write", "value"),
             Operation::Remove => ("remove", "value"),
             Operation::Inspect => ("inspect", "lock"),
+            Operation::Examine => ("examine", "server"),
             Operation::ForceRelease => ("force the release of", "lock"),
         };
         match self.1 {

@@ -86,6 +86,7 @@ mod answers;
 pub mod bell;
 mod conflict;
 pub mod dialect;
+pub mod doctor;
 mod error;
 mod fault;
 pub mod fence;
@@ -141,6 +142,8 @@ mod connect;
 mod default;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod drive;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod examine;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod fenced;
 #[cfg(any(feature = "tokio", feature = "smol"))]

@@ -6,6 +6,7 @@
 mod acquire;
 mod cluster;
 mod detect;
+mod doctor;
 mod exchange;
 mod exstring;
 mod fence;
@@ -28,6 +29,7 @@ use std::{
 
 pub use cluster::{asking, read_slots, slots};
 pub use detect::{Detection, select};
+pub use doctor::{diagnose, symptoms};
 pub use exchange::Exchange;
 pub use identity::{identify, identity};
 pub use remaining::{INVALIDATE, name, track, tracks};

@@ -2,6 +2,7 @@
 //! sent.
 
 mod cluster;
+mod doctor;
 mod failover;
 mod moving;
 mod quorum;

@@ -10,8 +10,12 @@ use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
     Fault, FaultKind,
     dialect::{self, Batch, Reply, Speech},
+    doctor::Report,
     proto::{Op, Verdict},
-    redis::{address, connect_fault, elsewhere, place, refuses_hello, resp2, speaks_resp3},
+    redis::{
+        address, connect_fault, elsewhere, place, refuses_hello, resp2, speaks_resp3, unused_key,
+    },
+    time,
 };
 
 use super::{Outage, wire::Wire};
@@ -115,6 +119,20 @@ impl Connector {
     pub(crate) fn server(&self) -> Option<Box<str>> {
         let server = self.server.as_ref()?;
         server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What a crash or a failover can take from locks on the server.
+    pub(super) fn examine(&self, seat: &mut Seat) -> Result<Report, Fault> {
+        let key = unused_key(&self.prefix).ok_or_else(|| {
+            Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
+        })?;
+        self.open(seat)?;
+        let (asked, began) = (time::unix_micros(), Instant::now());
+        let replies = self.say(seat, &dialect::symptoms(&key))?;
+        let took = began.elapsed();
+        let place = address(self.client.get_connection_info());
+        let speech = &self.opened(seat, self.within)?.speech;
+        Ok(Report::of(place, &dialect::diagnose(&replies, speech, asked, took)))
     }
 
     /// Sends what `op` begins with, connecting first where that is needed.

@@ -13,6 +13,7 @@ use scheduled_thread_pool::{OnPoolDropBehavior, ScheduledThreadPool};
 use tairlock::{
     Fault, FaultKind,
     dialect::{Batch, Reply},
+    doctor::Report,
     proto::{Op, Verdict},
 };
 
@@ -116,6 +117,10 @@ impl Line for OwnPool {
     fn ready(&self) -> Result<(), Fault> {
         let mut seat = self.seat(self.connector.within())?;
         self.connector.open(&mut seat)
+    }
+
+    fn examine(&self, within: Duration) -> Result<Report, Fault> {
+        self.connector.examine(&mut *self.seat(within)?)
     }
 
     fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
