@@ -64,7 +64,7 @@ impl Shared {
     }
 
     /// Sees to it that who serves what is known, as far as anybody tells.
-    async fn learn(&self, role: Role, of: Runtime) -> Result<(), Fault> {
+    async fn learn(&self, role: Role, of: Runtime, within: Duration) -> Result<(), Fault> {
         if !lock(&self.topology).is_stale() {
             return Ok(());
         }
@@ -77,8 +77,9 @@ impl Shared {
             topology.sources()
         };
         let (runtime, limit) = (Runtime::here()?, self.settings.connect_within);
-        // Who is silent does not hold up the others, and is not given up either.
-        let (patience, until) = (limit / 4, time::now() + limit);
+        // Who is silent does not hold up the others, and is not given up either. Who comes to renew may have
+        // to be back soon.
+        let (patience, until) = ((limit / 4).min(within / 4), time::now() + limit);
         let mut failed = Fault::new(FaultKind::Unreachable, "no node of the cluster is known");
         let (mut sources, mut asked) = (sources.into_iter(), FuturesUnordered::new());
         loop {
@@ -142,7 +143,7 @@ impl Shared {
         (role, of): (Role, Runtime),
         within: Duration,
     ) -> Result<Verdict, Fault> {
-        self.learn(role, of).await?;
+        self.learn(role, of, within).await?;
         // As with one server, what it takes to find it comes on top.
         let until = time::now() + within;
         let mut journey = Journey::new(op.clone());
@@ -183,7 +184,7 @@ impl Node for ClusterNode {
             let runtime = Runtime::here()?;
             let known = lock(&self.0.topology).epoch() > 0;
             if !known {
-                self.0.learn(role, runtime).await?;
+                self.0.learn(role, runtime, self.0.settings.connect_within).await?;
             }
             let shared = Arc::clone(&self.0);
             Ok(Arc::new(ClusterLine { shared, role, runtime }) as SharedLine)
@@ -195,7 +196,7 @@ impl Node for ClusterNode {
             let runtime = Runtime::here()?;
             let (shared, ears) = (Arc::clone(&self.0), Mutex::default());
             let ears = Ears { shared, hear, runtime, ears };
-            self.0.learn(Role::Keeper, runtime).await?;
+            self.0.learn(Role::Keeper, runtime, self.0.settings.connect_within).await?;
             // Whether that can be had at all shows at any of them.
             let first = lock(&self.0.topology).primaries().first().cloned();
             if let Some(first) = first {
