@@ -24,7 +24,7 @@ use crate::{
     proto::{Address, Hear, Journey, Leg, News, Op, Range, Topology, Verdict},
     redis::{connect_fault, elsewhere, place},
     runtime::{BoxFuture, Runtime},
-    time::{self, Timestamp},
+    time,
 };
 
 /// A cluster of servers of the Redis family.
@@ -145,14 +145,14 @@ impl Shared {
     ) -> Result<Verdict, Fault> {
         self.learn(role, of, within).await?;
         // As with one server, what it takes to find it comes on top.
-        let until = time::now() + within;
         let mut journey = Journey::new(op.clone());
         loop {
             let legs = journey.legs(&mut lock(&self.topology), time::now());
             if legs.is_empty() {
                 return journey.answer();
             }
-            let sent = legs.iter().map(|leg| send(lines, leg, until));
+            let alone = legs.len() == 1;
+            let sent = legs.iter().map(|leg| send(lines, leg, alone, within));
             let replies = join_all(sent).await;
             let mut topology = lock(&self.topology);
             for (leg, reply) in legs.iter().zip(replies) {
@@ -167,15 +167,23 @@ trait Lines: Sync {
     fn to<'a>(&'a self, to: &'a Address) -> BoxFuture<'a, Result<Arc<RedisLine>, Fault>>;
 }
 
-async fn send(lines: &dyn Lines, leg: &Leg, until: Timestamp) -> Result<Verdict, Fault> {
-    let left = || until.since(time::now());
-    let runtime = Runtime::here()?;
-    let opened = runtime.limit(left(), lines.to(&leg.to)).await;
+/// Sends `leg`. Where others go out with it, what it takes to connect is off its time, as all are waited for.
+async fn send(
+    lines: &dyn Lines,
+    leg: &Leg,
+    alone: bool,
+    within: Duration,
+) -> Result<Verdict, Fault> {
+    if alone {
+        return lines.to(&leg.to).await?.ask(&leg.op, leg.asking, within).await;
+    }
+    let until = time::now() + within;
+    let opened = Runtime::here()?.limit(within, lines.to(&leg.to)).await;
     let line = opened.unwrap_or_else(|| {
         let text = format!("{}: no connection in time", leg.to);
         Err(Fault::new(FaultKind::Unreachable, text))
     })?;
-    line.ask(&leg.op, leg.asking, left()).await
+    line.ask(&leg.op, leg.asking, until.since(time::now())).await
 }
 
 impl Node for ClusterNode {
