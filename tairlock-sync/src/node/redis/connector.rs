@@ -209,10 +209,23 @@ impl Connector {
         Ok(())
     }
 
-    /// Says what is no operation, connecting first where that is needed.
-    pub(super) fn say(&self, seat: &mut Seat, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        let Open { connection, patience, .. } = self.opened(seat, self.within)?;
-        Wire { connection, patience }.say(batch, self.within)
+    /// Says what is no operation, connecting first where that is needed; each takes so long at most.
+    pub(super) fn say(
+        &self,
+        seat: &mut Seat,
+        batch: &Batch,
+        within: Duration,
+    ) -> Result<Vec<Reply>, Fault> {
+        let Open { connection, patience, known, .. } = self.opened(seat, within)?;
+        let said = Wire { connection, patience }.say(batch, within);
+        match &said {
+            Ok(_) => *known = Instant::now(),
+            Err(fault) => {
+                self.outage.note(fault, *known);
+                seat.0 = None;
+            }
+        }
+        said
     }
 
     /// Asks, connecting first where that is needed.

@@ -97,8 +97,8 @@ impl OwnPool {
 
     /// Says what is no operation.
     #[allow(dead_code, reason = "without clusters, nothing is")]
-    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        self.connector.say(&mut *self.seat(self.connector.within())?, batch)
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
+        self.connector.say(&mut *self.seat(within)?, batch, within)
     }
 }
 
@@ -198,9 +198,9 @@ impl OwnLine {
 
     /// Says what is no operation.
     #[allow(dead_code, reason = "without clusters, nothing is")]
-    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
         let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connector.say(&mut seat, batch)
+        self.connector.say(&mut seat, batch, within)
     }
 }
 
