@@ -128,7 +128,7 @@ impl Connector {
         })?;
         self.open(seat)?;
         let (asked, began) = (time::unix_micros(), Instant::now());
-        let replies = self.say(seat, &dialect::symptoms(&key))?;
+        let replies = self.say(seat, &dialect::symptoms(&key), self.within)?;
         let took = began.elapsed();
         let place = address(self.client.get_connection_info());
         let speech = &self.opened(seat, self.within)?.speech;
