@@ -8,7 +8,7 @@ use crate::{
     Client, ClientBuilder,
     node::{
         Node, SharedLine,
-        redis::{Connector, GivenPool, OwnLine, OwnPool},
+        redis::{Connector, GivenPool, OwnLine, OwnPool, SpareLines},
     },
 };
 
@@ -81,7 +81,8 @@ impl ClientBuilder {
                 None => Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size)),
             };
             let listen = Some(Arc::clone(&connector) as _);
-            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), listen })
+            let confirm = Some(Arc::new(SpareLines::new(Arc::clone(&connector))) as _);
+            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), confirm, listen })
         }))
     }
 }

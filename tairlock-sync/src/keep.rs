@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -12,7 +12,7 @@ use std::{
 use event_listener::{Event, EventListener};
 use tairlock::{
     Fault,
-    proto::{self, Keeper, Op, Verdict},
+    proto::{self, Keeper, Machine, Op, SendId, Verdict},
     time,
 };
 
@@ -30,6 +30,9 @@ pub(crate) enum NoRoute {}
 pub(crate) struct Keep {
     machine: Mutex<Keeper<NoRoute>>,
     line: SharedLine,
+    /// For renewals that copies confirm, where there can be any.
+    confirms: Option<SharedLine>,
+    me: Weak<Self>,
     wake: Event,
     /// Rings when work has been finished, for whoever waits for the last of it.
     progress: Event,
@@ -38,10 +41,16 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    pub(crate) fn new(line: SharedLine, response_within: Duration) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(
+        line: SharedLine,
+        confirms: Option<SharedLine>,
+        response_within: Duration,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
             machine: Mutex::new(Keeper::new(response_within)),
             line,
+            confirms,
+            me: Weak::clone(me),
             wake: Event::new(),
             progress: Event::new(),
             running: AtomicBool::new(false),
@@ -116,7 +125,24 @@ impl Keep {
 
 impl Port<Option<NoRoute>> for Keep {
     fn call(&self, _: Option<NoRoute>, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.line.call(op, within)
+        match (op, &self.confirms) {
+            (Op::Confirmed(_), Some(line)) => line.call(op, within),
+            _ => self.line.call(op, within),
+        }
+    }
+
+    /// Copies may take as long as they were given, which other leases do not have: a thread waits for them.
+    fn begin_apart(&self, id: SendId, op: &Op, within: Duration) -> bool {
+        let (Op::Confirmed(_), Some(line), Some(keep)) = (op, &self.confirms, self.me.upgrade())
+        else {
+            return false;
+        };
+        let (line, op) = (Arc::clone(line), op.clone());
+        let wait = move || {
+            let reply = line.call(&op, within);
+            keep.with(|machine| machine.handle(proto::Event::Reply(id, reply), time::now()));
+        };
+        std::thread::Builder::new().name("tairlock-confirm".into()).spawn(wait).is_ok()
     }
 
     fn listen(&self) -> EventListener {

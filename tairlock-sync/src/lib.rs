@@ -73,9 +73,9 @@ mod tests;
 
 #[doc(inline)]
 pub use tairlock::{
-    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
-    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, Written,
-    memory,
+    Codec, Coded, ConfigError, Confirm, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key,
+    Label, Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake,
+    Written, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;

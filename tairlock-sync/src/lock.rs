@@ -151,6 +151,11 @@ impl<'a> Attempt<'a> {
 
 impl Port<Route> for Attempt<'_> {
     fn call(&self, route: Route, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        if let (Op::Confirmed(_), false) = (op, self.inner.confirmable) {
+            let text = "to confirm a lock takes connections of the client's own, as renewals are confirmed too; \
+                        say `url` or `redis_client` beside the pool";
+            return Err(Fault::new(FaultKind::Unsupported, text));
+        }
         match (route, &self.inner.listener) {
             (Route::Commands, _) => self.inner.commands.call(op, within),
             (Route::Listener, Some(listener)) => listener.ask(op, within),

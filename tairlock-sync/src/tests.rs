@@ -309,7 +309,7 @@ fn unreliable(loses_replies: bool) -> (Client, Arc<SharedStore>, Arc<Unreliable>
         listen: None,
     };
     let limits = Limits { response: ms(50), ..Limits::default() };
-    (Client::new(node, Arc::from([]), Label::off(), limits, Wake::Push), store, commands)
+    (Client::new(node, Arc::from([]), Label::off(), limits, Wake::Push, None), store, commands)
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Client, ConfigError, Error, Label,
+    Client, ConfigError, Confirm, Error, Label,
     memory::SharedStore,
     node::{MemoryNode, Node},
-    options::{Limits, Wake},
+    options::{self, Limits, Wake},
 };
 
 /// Builds a [`Client`]. Begin with [`Client::builder`].
@@ -32,6 +32,7 @@ pub struct ClientBuilder {
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
     wake: Wake,
+    confirm: Option<Confirm>,
 }
 
 /// Makes the node once everything has been said.
@@ -95,6 +96,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Which copies must have a grant, and every renewal, before it counts, for every lock of this client
+    /// that says nothing else ([`Lock::confirm`](crate::Lock::confirm)). Defaults to none.
+    pub const fn confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = Some(confirm);
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -109,7 +117,7 @@ impl ClientBuilder {
 
     pub(crate) fn build_in_memory(self) -> Client {
         let node = Arc::new(MemoryNode::new(Arc::default()));
-        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake, None)
     }
 
     pub(crate) fn with_node(mut self, server: MakeNode) -> Self {
@@ -132,10 +140,11 @@ impl ClientBuilder {
             ));
         };
         let limits = self.limits.checked()?;
+        let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
         let site = Site { prefix: self.prefix.into(), limits };
         let node = server(&site)?;
-        Ok(Client::new(node, site.prefix, label, site.limits, self.wake))
+        Ok(Client::new(node, site.prefix, label, site.limits, self.wake, confirm))
     }
 }
 

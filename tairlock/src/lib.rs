@@ -83,6 +83,7 @@
 
 mod answers;
 pub mod bell;
+mod confirm;
 mod conflict;
 pub mod dialect;
 mod error;
@@ -112,6 +113,7 @@ pub mod redis;
 #[doc(hidden)]
 pub mod tls;
 
+pub use confirm::Confirm;
 pub use conflict::IsConflict;
 pub use error::{ConfigError, Error, Operation};
 pub use fault::{Fault, FaultKind};

@@ -180,6 +180,11 @@ impl Port<Route> for Attempt<'_> {
                     None => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
                 };
             }
+            if let Op::Confirmed(_) = op {
+                // It goes down a connection that is nobody's afterwards, so its undoing goes down another, which
+                // it may overtake.
+                drive::lock(&self.lines).several = true;
+            }
             let line = self.line().await?;
             line.call(&op, within).await
         })

@@ -92,7 +92,8 @@ mod tests {
         let (sent, ttl) = (time::now(), Ttl::DEFAULT);
         let until = sent + ttl.certain();
         let hold = crate::options::Hold::default();
-        let grant = Grant { key, token, ttl, renew: false, hold, sent, until, fence: None };
+        let grant =
+            Grant { key, token, ttl, renew: false, hold, sent, until, fence: None, confirm: None };
         let mut keeper = Keeper::<()>::new(std::time::Duration::from_secs(1));
         let (lease, tenancy) = keeper.admit(grant, None, sent);
         Held { client, lease, tenancy }

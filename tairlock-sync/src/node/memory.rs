@@ -35,7 +35,10 @@ pub(crate) struct MemoryNode(Arc<SharedStore>);
 impl MemoryNode {
     pub(crate) fn node(store: Arc<SharedStore>) -> Node {
         let listen: Arc<dyn Listen> = Arc::new(Self(Arc::clone(&store)));
-        Node { listen: Some(listen), ..Node::of(Arc::new(MemoryLine(store))) }
+        let line: SharedLine = Arc::new(MemoryLine(store));
+        // It refuses by itself.
+        let confirm = Some(Arc::clone(&line));
+        Node { listen: Some(listen), confirm, ..Node::of(line) }
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) struct Node {
     /// Renewals, and releases in place of guards: where it is a line of its own, user code can neither
     /// exhaust nor block it.
     pub(crate) keeper: SharedLine,
+    /// Renewals that copies confirm, each on a connection that it has to itself; `None` where there are none
+    /// but the caller's own, and nothing is confirmed.
+    pub(crate) confirm: Option<SharedLine>,
     /// Being told of changes, where that can be.
     pub(crate) listen: Option<Arc<dyn Listen>>,
 }
@@ -47,6 +50,6 @@ pub(crate) struct Node {
 impl Node {
     /// One line for everything.
     pub(crate) fn of(line: SharedLine) -> Self {
-        Self { commands: Arc::clone(&line), keeper: line, listen: None }
+        Self { commands: Arc::clone(&line), keeper: line, confirm: None, listen: None }
     }
 }

@@ -1,5 +1,7 @@
 //! A server of the Redis family as a node: connections that come back by themselves, one per role and runtime.
 
+mod exclusive;
+
 use std::{
     collections::HashMap,
     fmt,
@@ -10,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use exclusive::Exclusives;
 use futures_util::lock::Mutex as AsyncMutex;
 use redis::{
     AsyncConnectionConfig, Client, PushInfo,
@@ -20,7 +23,7 @@ use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault, FaultKind,
     dialect::{self, Batch, Detection, Exchange, Reply, Speech},
-    proto::{Hear, Op, Verdict},
+    proto::{Confirmed, Hear, Op, Verdict},
     redis::{
         Ear, address, connect_fault, news, pipeline, refuses_hello, reply, resp2, resp3,
         sent_fault, speaks_resp3, unused_key,
@@ -51,6 +54,7 @@ pub(crate) struct RedisNode {
     source: Source,
     settings: Settings,
     slots: Mutex<HashMap<(Role, Runtime), Arc<Slot>>>,
+    exclusives: Mutex<HashMap<(Role, Runtime), Arc<Exclusives>>>,
 }
 
 /// Where the connection for one role stands. A connection lives and dies with the runtime that opened
@@ -64,15 +68,13 @@ struct Slot {
 impl Slot {
     fn usable(&self) -> Option<SharedLine> {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        line.as_ref()
-            .filter(|line| !line.broken.load(Ordering::Relaxed))
-            .map(|line| Arc::clone(line) as _)
+        line.as_ref().filter(|line| !line.is_broken()).map(|line| Arc::clone(line) as _)
     }
 }
 
 impl RedisNode {
     pub(crate) fn new(source: Source, settings: Settings) -> Self {
-        Self { source, settings, slots: Mutex::default() }
+        Self { source, settings, slots: Mutex::default(), exclusives: Mutex::default() }
     }
 
     fn slot(&self, role: Role, runtime: Runtime) -> Arc<Slot> {
@@ -80,6 +82,19 @@ impl RedisNode {
         let role = if matches!(self.source, Source::Client(_)) { role } else { Role::Commands };
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry((role, runtime)).or_default())
+    }
+
+    /// The connections that are not shared, where any can be opened.
+    fn exclusives(&self, role: Role, runtime: Runtime) -> Option<Arc<Exclusives>> {
+        if matches!(self.source, Source::Connection(_) | Source::Manager(_)) {
+            return None;
+        }
+        let mut exclusives = self.exclusives.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = exclusives.entry((role, runtime)).or_insert_with(|| {
+            let opener = Self::new(self.source.clone(), self.settings.clone());
+            Exclusives::new(opener, role, runtime)
+        });
+        Some(Arc::clone(opened))
     }
 
     async fn connect(&self, role: Role, runtime: Runtime) -> Result<RedisLine, Fault> {
@@ -183,7 +198,9 @@ impl Node for RedisNode {
             if let Some(line) = slot.usable() {
                 return Ok(line);
             }
-            let line = Arc::new(self.connect(role, runtime).await?);
+            let line = self.connect(role, runtime).await?;
+            let exclusive = self.exclusives(role, runtime);
+            let line = Arc::new(RedisLine { exclusive, ..line });
             *slot.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&line));
             Ok(line as SharedLine)
         })
@@ -215,13 +232,32 @@ struct RedisLine {
     wire: Wire,
     speech: Speech,
     broken: AtomicBool,
+    /// Where what must not be shared goes.
+    exclusive: Option<Arc<Exclusives>>,
     /// Who is told, where that is another connection.
     _ear: Option<Ear>,
 }
 
 impl RedisLine {
     fn new(wire: Wire) -> Self {
-        Self { wire, speech: Speech::default(), broken: AtomicBool::new(false), _ear: None }
+        let (speech, broken) = (Speech::default(), AtomicBool::new(false));
+        Self { wire, speech, broken, exclusive: None, _ear: None }
+    }
+
+    /// Whether callers to come are not to be sent down here.
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    async fn confirm(&self, confirmed: &Confirmed) -> Result<Verdict, Fault> {
+        match &self.exclusive {
+            Some(exclusive) => exclusive.confirm(confirmed).await,
+            None => {
+                let text = "to confirm a lock takes connections of the client's own, as waiting for copies \
+                            blocks them; build the client by `url` or `redis_client`";
+                Err(Fault::new(FaultKind::Unsupported, text))
+            }
+        }
     }
 
     async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
@@ -254,6 +290,9 @@ impl RedisLine {
 
 impl Line for RedisLine {
     fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
+        if let Op::Confirmed(confirmed) = op {
+            return Box::pin(self.confirm(confirmed));
+        }
         let answer = async {
             let mut exchange = Exchange::new(op, &self.speech);
             loop {

@@ -9,7 +9,8 @@ use super::{
     waiting::{Waiting, Want},
 };
 use crate::{
-    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
+    Confirm, Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request,
+    time::Timestamp,
 };
 
 /// The machine that takes one lock with one token.
@@ -21,6 +22,8 @@ pub struct Acquire {
     /// Whether to ask for a fence, and the one that was issued.
     fenced: bool,
     fence: Option<u64>,
+    /// Which copies must have the grant.
+    confirm: Option<Confirm>,
     within: Duration,
     began: Timestamp,
     /// `None` is one try.
@@ -86,6 +89,13 @@ pub enum Acquired {
         /// How long that was.
         waited: Duration,
     },
+    /// It was granted and given back, as too few copies had it in time.
+    NotReplicated {
+        /// How many had it.
+        acked: u32,
+        /// How many were to have it.
+        wanted: u32,
+    },
     /// A fault that waiting does not cure, or that lasted.
     Failed(Fault),
 }
@@ -94,15 +104,19 @@ impl Acquired {
     /// What `request` was granted under `token`, or what the caller is told.
     ///
     /// # Errors
-    /// [`Error::Busy`], [`Error::TimedOut`], [`Error::Backend`].
+    /// [`Error::Busy`], [`Error::TimedOut`], [`Error::NotReplicated`], [`Error::Backend`].
     pub fn granted(self, request: &Request, token: &Token) -> Result<Grant, Error> {
-        let Request { key, ttl, renew, hold, .. } = request.clone();
+        let Request { key, ttl, renew, hold, confirm, .. } = request.clone();
         match self {
             Self::Granted { sent, until, fence } => {
-                Ok(Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until })
+                let token = token.clone();
+                Ok(Grant { key, token, ttl, renew, hold, confirm, fence, sent, until })
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
+            Self::NotReplicated { acked, wanted } => {
+                Err(Error::NotReplicated { key, acked, wanted })
+            }
             Self::Failed(fault) => {
                 Err(Error::Backend { key: Some(key), operation: Operation::Acquire, fault })
             }
@@ -126,6 +140,7 @@ impl Acquire {
             ttl: request.ttl,
             fenced: request.fence,
             fence: None,
+            confirm: request.confirm.map(|confirm| confirm.of(request.ttl)),
             within: response_deadline(limit, request.ttl),
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
@@ -304,7 +319,9 @@ impl Machine for Acquire {
                 } else {
                     Op::Acquire { key, token, ttl }
                 };
-                Step::Send { id, route: Route::Commands, op, within: self.within }
+                let op = op.confirmed(self.confirm, self.within);
+                let within = op.within(self.within);
+                Step::Send { id, route: Route::Commands, op, within }
             }
             State::Late => {
                 let id = self.id();
@@ -342,6 +359,12 @@ impl Machine for Acquire {
                         self.granted(self.unsure_since.unwrap_or(self.began), now);
                     }
                     Ok(Verdict::Busy) => self.busy(sent, now),
+                    Ok(Verdict::Unconfirmed { acked, wanted, stays }) => {
+                        if stays {
+                            self.unsure_since.get_or_insert(sent);
+                        }
+                        self.finish(Acquired::NotReplicated { acked, wanted });
+                    }
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");
                         self.failed(Fault::ambiguous(FaultKind::Protocol, text), sent, now);

@@ -6,6 +6,7 @@
 
 mod acquire;
 mod backoff;
+mod confirm;
 mod crowd;
 mod errand;
 mod hub;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 pub use acquire::{Acquire, Acquired};
 pub use backoff::Backoff;
+pub use confirm::{Confirmed, Confirming};
 pub use crowd::{Crowd, Crowds};
 pub use errand::{Deed, Errand, Outcome};
 pub use hub::{Hear, Hearing, Hub, News};
@@ -32,7 +34,7 @@ pub use tenancy::{Grant, Tenancy, Undo};
 pub use update::{Update, Updated};
 
 use crate::{
-    Fault, Key, Token, Ttl,
+    Confirm, Fault, Key, Token, Ttl,
     time::Timestamp,
     value::{FencedAction, FencedValue, Stored, ValueOp},
 };
@@ -143,6 +145,35 @@ pub enum Op {
     Value(ValueOp),
     /// Ask about the fenced value under a key, or write it.
     Fenced(Key, FencedAction),
+    /// A grant, or renewals, that count only once copies have them. Sent by a [`Confirming`], as its steps.
+    Confirmed(Box<Confirmed>),
+    /// How many copies have what was last written on this connection?
+    Copies {
+        /// What that was about.
+        key: Key,
+        /// Which copies, and how long they have.
+        confirm: Confirm,
+    },
+}
+
+impl Op {
+    /// The same, `confirmed` by copies if that is asked for.
+    #[must_use]
+    pub fn confirmed(self, confirm: Option<Confirm>, each: Duration) -> Self {
+        match confirm {
+            Some(confirm) => Self::Confirmed(Box::new(Confirmed { op: self, confirm, each })),
+            None => self,
+        }
+    }
+
+    /// How long all of it may take, where each reply may take as long as `each`.
+    #[must_use]
+    pub fn within(&self, each: Duration) -> Duration {
+        match self {
+            Self::Confirmed(confirmed) => confirmed.within(),
+            _ => each,
+        }
+    }
 }
 
 /// One lease of a batch that is to be prolonged.
@@ -209,6 +240,17 @@ pub enum Verdict {
     Refused(u64),
     /// To the removal of a value: done.
     Removed,
+    /// To [`Op::Copies`]: so many have it, of those that were asked for.
+    Copies(u32),
+    /// To [`Op::Confirmed`]: it was granted, and fewer copies than wanted have it.
+    Unconfirmed {
+        /// How many have it.
+        acked: u32,
+        /// How many were to have it.
+        wanted: u32,
+        /// Whether the token of a grant may still stand there: taking it back failed.
+        stays: bool,
+    },
     /// To [`Op::RenewMany`]: one answer for each, in order.
     Many(Vec<Result<Self, Fault>>),
 }

@@ -34,6 +34,9 @@ pub(super) fn client<E: Executor>(
     if config.polls {
         builder = builder.wake(Wake::Poll);
     }
+    if let Some(confirm) = config.confirm {
+        builder = builder.confirm(confirm);
+    }
     builder = match (place, &config.url) {
         (_, Some(url)) => builder.url(url),
         (Place::Memory(store), None) => builder.store(store.clone()),

@@ -29,6 +29,9 @@ impl World for Blocking {
         if config.polls {
             builder = builder.wake(Wake::Poll);
         }
+        if let Some(confirm) = config.confirm {
+            builder = builder.confirm(confirm);
+        }
         builder = match (place, &config.url) {
             (_, Some(url)) => builder.url(url),
             (Place::Memory(store), None) => builder.store(store.clone()),

@@ -6,7 +6,7 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Error, Holder, Lease, Release, Written};
+use tairlock::{Confirm, Error, Holder, Lease, Release, Written};
 pub use values::{Change, Value, Wish};
 
 /// The lock that `$ask` asks `$client` for.
@@ -20,6 +20,9 @@ macro_rules! asked {
         }
         if let Some(min) = ask.min_hold {
             lock = lock.min_hold(min);
+        }
+        if let Some(confirm) = ask.confirm {
+            lock = lock.confirm(confirm);
         }
         lock
     }};
@@ -85,6 +88,8 @@ pub struct Config {
     pub response: Option<Duration>,
     /// It polls for locks that others hold.
     pub polls: bool,
+    /// What its locks are confirmed by.
+    pub confirm: Option<Confirm>,
 }
 
 /// A client.
@@ -146,6 +151,8 @@ pub struct Ask {
     pub max_hold: Option<Duration>,
     /// See the driver's `Lock`.
     pub min_hold: Option<Duration>,
+    /// See the driver's `Lock`.
+    pub confirm: Option<Confirm>,
 }
 
 impl Ask {
@@ -162,6 +169,7 @@ impl Ask {
             fence: false,
             max_hold,
             min_hold,
+            confirm: None,
         }
     }
 
@@ -193,6 +201,12 @@ impl Ask {
     #[must_use]
     pub fn min_hold(self, ms: u64) -> Self {
         Self { min_hold: Some(Duration::from_millis(ms)), ..self }
+    }
+
+    /// Confirmed so.
+    #[must_use]
+    pub fn confirm(self, confirm: Confirm) -> Self {
+        Self { confirm: Some(confirm), ..self }
     }
 
     /// Not to be renewed.

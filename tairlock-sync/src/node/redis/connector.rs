@@ -98,17 +98,15 @@ impl Connector {
     ) -> Result<Verdict, Fault> {
         let Open { connection, speech, patience, known } = self.opened(seat)?;
         let mut wire = Wire { connection, patience };
-        match wire.exchange(op, speech, within) {
-            Ok(answer) => {
-                *known = Instant::now();
-                answer
-            }
-            Err(fault) => {
+        let (answer, lost) = wire.carry(op, speech, within);
+        match lost {
+            None => *known = Instant::now(),
+            Some(fault) => {
                 self.outage.note(&fault, *known);
                 seat.0 = None;
-                Err(fault)
             }
         }
+        answer
     }
 
     fn opened<'a>(&self, seat: &'a mut Seat) -> Result<&'a mut Open, Fault> {

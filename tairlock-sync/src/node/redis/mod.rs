@@ -4,6 +4,7 @@ mod connector;
 mod given;
 mod listening;
 mod own;
+mod spare;
 mod wire;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 pub(crate) use connector::Connector;
 pub(crate) use given::GivenPool;
 pub(crate) use own::{OwnLine, OwnPool};
+pub(crate) use spare::SpareLines;
 use tairlock::{Fault, FaultKind};
 
 /// When a connection was last found dead. What was open then is not trusted any more: a server that
