@@ -306,6 +306,7 @@ fn unreliable(loses_replies: bool) -> (Client, Arc<SharedStore>, Arc<Unreliable>
     let node = Node {
         commands: Arc::clone(&commands) as _,
         keeper: MemoryNode::node(Arc::clone(&store)).keeper,
+        confirm: None,
         listen: None,
     };
     let limits = Limits { response: ms(50), ..Limits::default() };
