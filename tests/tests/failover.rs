@@ -163,19 +163,19 @@ fn survive(world: &dyn World, nth: u32) -> Tally {
         let _end = Ends(&referee.dead);
         let (began, trouble) = (Instant::now(), between(1_000, 2_500));
         while began.elapsed() < trouble {
-            if between(0, 3) == Duration::ZERO {
+            if chance(4) {
                 fleet.link(0).cut();
             } else {
                 fleet.link(0).stall();
             }
-            until(between(20, 500));
+            last(between(20, 500));
             fleet.link(0).mend();
-            until(between(50, 700));
+            last(between(50, 700));
         }
         // Half of the time it is cut off already.
-        if between(0, 1) == Duration::ZERO {
+        if chance(2) {
             fleet.link(0).stall();
-            until(between(20, 800));
+            last(between(20, 800));
         }
         at_stake = u32::from(referee.is_held());
         fail_over(&mut fleet);
@@ -225,11 +225,21 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// So many milliseconds, by chance.
-fn between(low: u64, high: u64) -> Duration {
-    Duration::from_millis(low + RandomState::new().hash_one(0) % (high - low + 1))
+fn random() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
-fn until(pause: Duration) {
+/// So many milliseconds.
+fn between(low: u64, high: u64) -> Duration {
+    Duration::from_millis(low + random() % (high - low + 1))
+}
+
+/// Once in so many times.
+fn chance(of: u64) -> bool {
+    random().is_multiple_of(of)
+}
+
+/// How long a trouble lasts is all there is to it.
+fn last(pause: Duration) {
     thread::park_timeout(pause);
 }
