@@ -47,6 +47,9 @@ impl Confirm {
 
     /// By the server's own append-only file, and by those of `replicas` replicas, which may be 0, after
     /// each was written to disk (`WAITAOF`; Redis and Valkey from 7.2).
+    ///
+    /// A server that was told `appendfsync everysec`, which is the default, writes to disk once a second, so
+    /// it needs a time of more than that, and a TTL of three times as much.
     pub const fn aof(replicas: u32) -> Self {
         Self { by: By::Aof(replicas), within: None }
     }

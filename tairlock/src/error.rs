@@ -41,7 +41,7 @@ pub enum Error {
         key: Key,
         /// How many copies had it.
         acked: u32,
-        /// How many were to have it ([`Lock::confirm`](crate::Confirm)).
+        /// How many were to have it ([`Confirm`](crate::Confirm)).
         wanted: u32,
     },
     /// The lease ended before the work did.

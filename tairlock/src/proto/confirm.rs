@@ -20,10 +20,10 @@ pub struct Confirmed {
 }
 
 impl Confirmed {
-    /// How long all of it may take.
+    /// How long all of its steps may take.
     #[must_use]
     pub fn within(&self) -> Duration {
-        self.each * 3 + self.confirm.limit() + OVERSTEP
+        self.each * 4 + self.confirm.limit() + OVERSTEP
     }
 }
 

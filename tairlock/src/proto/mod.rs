@@ -174,6 +174,15 @@ impl Op {
             _ => each,
         }
     }
+
+    /// How long to wait for the first reply, or for a connection to ask on, if all of it may take `within`.
+    #[must_use]
+    pub fn patience(&self, within: Duration) -> Duration {
+        match self {
+            Self::Confirmed(confirmed) => confirmed.each.min(within),
+            _ => within,
+        }
+    }
 }
 
 /// One lease of a batch that is to be prolonged.

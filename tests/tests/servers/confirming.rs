@@ -122,8 +122,8 @@ fn each_grant_by_the_connection_that_carried_it(world: &dyn World) {
     assert!((2..=12).contains(&connections.len()), "{connections:?}");
 }
 
-/// The reply to a grant is lost, and the same token is found on another connection, which has written nothing:
-/// a Valkey would confirm that at once, and a Redis confirms what no connection has written.
+/// The reply to a grant is lost, and the same token is found on another connection. That has written nothing, which
+/// a Valkey would confirm at once.
 fn what_another_connection_wrote_is_no_grant(world: &dyn World) {
     for server in [Server::redis7, Server::valkey9] {
         let (fleet, proxy) = pair(server);

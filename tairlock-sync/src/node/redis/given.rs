@@ -139,7 +139,7 @@ impl GivenPool {
 
 impl Line for GivenPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        let (lent, known) = self.checkout(within)?;
+        let (lent, known) = self.checkout(op.patience(within))?;
         self.carry(lent, &known, op, within)
     }
 

@@ -88,7 +88,8 @@ impl OwnPool {
 
 impl Line for OwnPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.connector.call(&mut *self.seat(within)?, op, within)
+        let mut seat = self.seat(op.patience(within))?;
+        self.connector.call(&mut seat, op, within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {

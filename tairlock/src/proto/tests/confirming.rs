@@ -161,8 +161,8 @@ fn an_acquire_without_copies_is_over_and_not_tried_again() {
         let Step::Send { id, op: Op::Confirmed(asked), within, .. } = machine.poll(at(0)) else {
             panic!("asks")
         };
-        // Three replies, and the time of the copies, which servers overstep by 100 ms.
-        assert_eq!((asked.each, within), (LIMIT, ms(3_000 + 400 + 100)));
+        // Four replies, and the time of the copies, which servers overstep by 100 ms.
+        assert_eq!((asked.each, within), (LIMIT, ms(4_000 + 400 + 100)));
         let verdict = Verdict::Unconfirmed { acked: 1, wanted: 2, stays };
         machine.handle(Event::Reply(id, Ok(verdict)), at(500));
         let Step::Done(over) = machine.poll(at(500)) else { panic!("goes on") };
