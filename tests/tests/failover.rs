@@ -73,6 +73,7 @@ fn without_confirmation_a_lock_has_two_holders(world: &dyn World) {
     assert_eq!(new.fenced_get(b"v").expect("read").map(|it| it.value), Some(b"second".to_vec()));
 }
 
+#[expect(clippy::print_stderr, reason = "the figures of many failovers are a result")]
 fn with_confirmation_it_has_one(world: &dyn World) {
     let failovers = std::env::var("TAIRLOCK_FAILOVERS").ok();
     let failovers = failovers.map_or(FAILOVERS, |text| text.parse().expect("a number"));
@@ -82,7 +83,7 @@ fn with_confirmation_it_has_one(world: &dyn World) {
         assert_eq!(one.twice, 0, "failover {nth}: handed out twice");
         total.add(&one);
     }
-    println!("{}: {failovers} failovers, {total:?}", world.name());
+    eprintln!("{}: {failovers} failovers, {total:?}", world.name());
     // Otherwise nothing was at stake.
     assert!(total.granted >= failovers && total.at_stake * 3 >= failovers, "{total:?}");
 }
