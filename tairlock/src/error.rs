@@ -61,6 +61,14 @@ pub enum Error {
         /// The lock.
         key: Key,
     },
+    /// Of the servers of a quorum too few could be asked, or answered.
+    #[error("lock {key:?} needs a quorum: {fault}; see that the servers are up, and try again")]
+    NoQuorum {
+        /// The lock.
+        key: Key,
+        /// What the servers said that did not grant it.
+        fault: Fault,
+    },
     /// The value's version is not the expected one; nothing was written.
     #[error("value {key:?} {}; read it and try again", Moved(*expected, *found))]
     Conflict {
@@ -189,6 +197,7 @@ impl Error {
             | Self::Lost { .. }
             | Self::Conflict { .. }
             | Self::Exhausted { .. } => true,
+            Self::NoQuorum { fault, .. } => fault.is_transient(),
             Self::Backend { fault, .. } => fault.is_transient(),
             // To repeat what may have been done is not to try again.
             Self::MaybeCommitted { .. }
@@ -212,6 +221,7 @@ impl Error {
             | Self::NotReplicated { key, .. }
             | Self::Lost { key, .. }
             | Self::WouldDeadlock { key }
+            | Self::NoQuorum { key, .. }
             | Self::Conflict { key, .. }
             | Self::Exhausted { key, .. }
             | Self::MaybeCommitted { key, .. }
@@ -228,7 +238,9 @@ impl Error {
     #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::Backend { fault, .. } | Self::MaybeCommitted { fault, .. } => Some(fault),
+            Self::Backend { fault, .. }
+            | Self::MaybeCommitted { fault, .. }
+            | Self::NoQuorum { fault, .. } => Some(fault),
             _ => None,
         }
     }
@@ -319,6 +331,25 @@ pub enum ConfigError {
         given: Duration,
         /// What it may be.
         most: Duration,
+    },
+    /// A quorum that two holders could have at the same time, or nobody ever.
+    #[error(
+        "{needed} of {nodes} servers are no quorum: more than half of them must agree, and no more than \
+         there are"
+    )]
+    Quorum {
+        /// How many were to agree.
+        needed: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// The same server was given twice.
+    #[error(
+        "{place} was given twice; a quorum is of servers that fail independently of each other"
+    )]
+    SameServer {
+        /// Where it is.
+        place: String,
     },
     /// The label is empty, too long, or holds a control character.
     #[error(

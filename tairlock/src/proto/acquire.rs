@@ -117,6 +117,9 @@ impl Acquired {
             Self::NotReplicated { acked, wanted } => {
                 Err(Error::NotReplicated { key, acked, wanted })
             }
+            Self::Failed(fault) if fault.kind() == FaultKind::NoQuorum => {
+                Err(Error::NoQuorum { key, fault })
+            }
             Self::Failed(fault) => {
                 Err(Error::Backend { key: Some(key), operation: Operation::Acquire, fault })
             }
@@ -364,6 +367,11 @@ impl Machine for Acquire {
                             self.unsure_since.get_or_insert(sent);
                         }
                         self.finish(Acquired::NotReplicated { acked, wanted });
+                    }
+                    // On some of several servers our token may stand all the same.
+                    Ok(Verdict::Open(verdict)) if *verdict == Verdict::Busy => {
+                        self.unsure_since.get_or_insert(sent);
+                        self.busy(sent, now);
                     }
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");

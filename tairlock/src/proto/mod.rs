@@ -13,6 +13,7 @@ mod hub;
 mod inquiry;
 mod keeper;
 mod pace;
+mod quorum;
 mod tenancy;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
+pub use quorum::{Quorum, Round, Unheard, Via};
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use update::{Update, Updated};
 
@@ -260,6 +262,8 @@ pub enum Verdict {
         /// Whether the token of a grant may still stand there: taking it back failed.
         stays: bool,
     },
+    /// From several servers: this, but not all have answered, and our token may stand on one of them.
+    Open(Box<Self>),
     /// To [`Op::RenewMany`]: one answer for each, in order.
     Many(Vec<Result<Self, Fault>>),
 }

@@ -36,6 +36,10 @@ impl<R: Clone> Keeper<R> {
         reply: Result<Verdict, Fault>,
         now: Timestamp,
     ) -> Result<Release, Fault> {
+        let (reply, open) = match reply {
+            Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+            reply => (reply, false),
+        };
         let release = match reply {
             Ok(Verdict::Released) => Release::Released,
             Ok(Verdict::Gone) => Release::Expired,
@@ -55,6 +59,13 @@ impl<R: Clone> Keeper<R> {
             }
         };
         lease.pass_turn();
+        if open {
+            // It is free for whoever wants it; who has not answered is told again.
+            let (key, token, until) =
+                (lease.key().clone(), lease.token().clone(), now + tenancy.ttl.as_duration());
+            let undo = Undo { key, token, until, route: None, again: false };
+            self.settle(undo, None, None, now + self.limit / 4);
+        }
         Ok(release)
     }
 
@@ -89,18 +100,22 @@ impl<R: Clone> Keeper<R> {
         undo: Undo<R>,
         lease: Option<Lease>,
         keep: Option<Timestamp>,
-        now: Timestamp,
+        due: Timestamp,
     ) {
         let id = self.id();
         let again = u8::from(undo.again);
-        self.errands.insert(id, Errand { undo, again, lease, keep, due: now });
-        self.agenda.push(Reverse((now, id)));
+        self.errands.insert(id, Errand { undo, again, lease, keep, due });
+        self.agenda.push(Reverse((due, id)));
     }
 
     pub(super) fn released(&mut self, id: u64, reply: &Result<Verdict, Fault>, now: Timestamp) {
         let limit = self.limit;
         let Some(errand) = self.errands.get_mut(&id) else { return };
         let due = match reply {
+            Ok(Verdict::Open(_)) => {
+                errand.undo.route = None;
+                Some(now + limit / 4)
+            }
             Ok(_) if errand.again == 0 => None,
             Ok(_) => {
                 errand.again -= 1;
