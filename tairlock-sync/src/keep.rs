@@ -17,6 +17,7 @@ use tairlock::{
 };
 
 use crate::{
+    apart::Apart,
     drive::{self, Port},
     node::SharedLine,
 };
@@ -31,7 +32,7 @@ pub(crate) struct Keep {
     machine: Mutex<Keeper<NoRoute>>,
     line: SharedLine,
     /// For renewals that copies confirm, where there can be any.
-    confirms: Option<SharedLine>,
+    confirms: Option<Arc<Apart>>,
     me: Weak<Self>,
     wake: Event,
     /// Rings when work has been finished, for whoever waits for the last of it.
@@ -49,7 +50,7 @@ impl Keep {
         Arc::new_cyclic(|me| Self {
             machine: Mutex::new(Keeper::new(response_within)),
             line,
-            confirms,
+            confirms: confirms.map(Apart::new),
             me: Weak::clone(me),
             wake: Event::new(),
             progress: Event::new(),
@@ -125,24 +126,19 @@ impl Keep {
 
 impl Port<Option<NoRoute>> for Keep {
     fn call(&self, _: Option<NoRoute>, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        match (op, &self.confirms) {
-            (Op::Confirmed(_), Some(line)) => line.call(op, within),
-            _ => self.line.call(op, within),
-        }
+        self.line.call(op, within)
     }
 
-    /// Copies may take as long as they were given, which other leases do not have: a thread waits for them.
     fn begin_apart(&self, id: SendId, op: &Op, within: Duration) -> bool {
-        let (Op::Confirmed(_), Some(line), Some(keep)) = (op, &self.confirms, self.me.upgrade())
+        let (Op::Confirmed(_), Some(apart), Some(keep)) = (op, &self.confirms, self.me.upgrade())
         else {
             return false;
         };
-        let (line, op) = (Arc::clone(line), op.clone());
-        let wait = move || {
-            let reply = line.call(&op, within);
+        let tell = move |reply| {
             keep.with(|machine| machine.handle(proto::Event::Reply(id, reply), time::now()));
         };
-        std::thread::Builder::new().name("tairlock-confirm".into()).spawn(wait).is_ok()
+        apart.ask(op.clone(), within, Box::new(tell));
+        true
     }
 
     fn listen(&self) -> EventListener {

@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod apart;
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a server needs to be told more"))]
 mod builder;
 mod client;
