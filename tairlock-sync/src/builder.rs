@@ -6,11 +6,12 @@ use tairlock::{
     ConfigError, Confirm, Error, Label,
     memory::SharedStore,
     options::{self, Limits, Wake},
+    proto::Quorum,
 };
 
 use crate::{
     Client,
-    node::{MemoryNode, Node, SharedLine},
+    node::{Member, MemoryNode, Node, QuorumLine, SharedLine},
 };
 
 /// Builds a [`Client`]. Begin with [`Client::builder`].
@@ -33,6 +34,8 @@ pub struct ClientBuilder {
     /// The caller's own way to the server, for commands.
     given: Option<MakeLine>,
     said_twice: bool,
+    quorum_size: Option<usize>,
+    is_quorum: bool,
     pub(crate) pool_size: Option<u32>,
     prefix: Vec<u8>,
     label: Option<Result<Label, ConfigError>>,
@@ -43,6 +46,10 @@ pub struct ClientBuilder {
 
 /// Makes the node once everything has been said.
 pub(crate) type MakeNode = Box<dyn FnOnce(&Site) -> Result<Node, ConfigError> + Send + Sync>;
+
+/// Makes the servers of a quorum.
+pub(crate) type MakeMembers =
+    Box<dyn FnOnce(&Site) -> Result<Vec<Member>, ConfigError> + Send + Sync>;
 /// Makes a line once everything has been said.
 pub(crate) type MakeLine = Box<dyn FnOnce(&Site) -> SharedLine + Send + Sync>;
 
@@ -53,6 +60,7 @@ pub(crate) struct Site {
     pub(crate) pool_size: u32,
     /// The line for commands, where the caller gave one.
     pub(crate) given: Option<SharedLine>,
+    quorum_size: Option<usize>,
 }
 
 /// As r2d2's own.
@@ -71,6 +79,30 @@ impl ClientBuilder {
             Some(_) => Err(ConfigError::Builder("a client in memory has no pool")),
             None => Ok(MemoryNode::node(store)),
         }))
+    }
+
+    /// Locks on a quorum of these stores; see [`ClientBuilder::quorum`].
+    pub fn quorum_stores(self, stores: impl IntoIterator<Item = Arc<SharedStore>>) -> Self {
+        let stores: Vec<_> = stores.into_iter().collect();
+        self.with_members(Box::new(move |_| {
+            let place = "an embedded server".to_owned();
+            let twice = (1..stores.len())
+                .any(|at| stores[..at].iter().any(|other| Arc::ptr_eq(other, &stores[at])));
+            if twice {
+                return Err(ConfigError::SameServer { place });
+            }
+            let member = |store| Member { node: MemoryNode::node(store), place: place.clone() };
+            Ok(stores.into_iter().map(member).collect())
+        }))
+    }
+
+    /// How many servers of a quorum must agree: more than half of them, which is the default.
+    ///
+    /// More than that bear fewer failures, and more servers that forget: with 3 of 5 one that restarts
+    /// empty may vote twice; with 4 of 5 that alone gives no lock to two.
+    pub const fn quorum_size(mut self, needed: usize) -> Self {
+        self.quorum_size = Some(needed);
+        self
     }
 
     /// Puts `prefix` in front of every key. Defaults to nothing, so that keys can be shared with
@@ -144,6 +176,18 @@ impl ClientBuilder {
         self
     }
 
+    pub(crate) fn with_members(mut self, members: MakeMembers) -> Self {
+        self.is_quorum = true;
+        self.with_server(Box::new(move |site| {
+            if site.given.is_some() {
+                return Err(ConfigError::Builder("a quorum has a pool of its own for each server"));
+            }
+            let members = members(site)?;
+            let quorum = Quorum::new(members.len(), site.quorum_size)?;
+            Ok(QuorumLine::node(members, quorum))
+        }))
+    }
+
     pub(crate) fn with_given(mut self, line: MakeLine) -> Self {
         self.said_twice |= self.given.is_some();
         self.given = Some(line);
@@ -161,11 +205,15 @@ impl ClientBuilder {
             }
             _ => {}
         }
+        if self.quorum_size.is_some() && !self.is_quorum {
+            return Err(ConfigError::Builder("`quorum_size` is for a client of a quorum"));
+        }
         let limits = self.limits.checked()?;
         let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
         let pool_size = self.pool_size.unwrap_or(DEFAULT_POOL_SIZE);
-        let mut site = Site { prefix: self.prefix.into(), limits, pool_size, given: None };
+        let (prefix, quorum_size) = (self.prefix.into(), self.quorum_size);
+        let mut site = Site { prefix, limits, pool_size, given: None, quorum_size };
         site.given = self.given.map(|make| make(&site));
         let node = match (self.server, &site.given) {
             (Some(server), _) => server(&site)?,

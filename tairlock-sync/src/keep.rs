@@ -12,6 +12,7 @@ use std::{
 use event_listener::{Event, EventListener};
 use tairlock::{
     Fault,
+    core_private::describe,
     proto::{self, Keeper, Machine, Op, SendId, Verdict},
     time,
 };
@@ -47,6 +48,7 @@ impl Keep {
         confirms: Option<SharedLine>,
         response_within: Duration,
     ) -> Arc<Self> {
+        describe();
         Arc::new_cyclic(|me| Self {
             machine: Mutex::new(Keeper::new(response_within)),
             line,

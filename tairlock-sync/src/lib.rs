@@ -41,9 +41,11 @@
 //!
 //! # Features
 //!
-//! `redis` (default) for servers, `serde` (default) for values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the
-//! attribute, `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the cryptography unless the program has installed another
-//! `rustls::crypto::CryptoProvider` before it connects.
+//! `redis` (default) for servers, `cluster` and `sentinel` for several of them, `serde` (default) for
+//! values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the attribute,
+//! `tracing` (default) for spans and events, `metrics` for counters and histograms through the crate of
+//! that name: both are listed in `docs/observability.md`. With `rustls`, *ring* does the cryptography
+//! unless the program has installed another `rustls::crypto::CryptoProvider` before it connects.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -51,6 +53,8 @@ mod apart;
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a server needs to be told more"))]
 mod builder;
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
 #[cfg(feature = "redis")]
 mod connect;
 mod default;
@@ -63,6 +67,8 @@ mod listen;
 mod lock;
 mod lock_all;
 mod node;
+#[cfg(feature = "sentinel")]
+mod sentinel;
 mod versioned;
 
 #[doc(hidden)]

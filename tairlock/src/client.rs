@@ -14,7 +14,7 @@ use crate::{
     core_private::Several,
     keep::Keep,
     listen::Listener,
-    node::{Node, Role},
+    node::Node,
     options::{Limits, Request, Wake},
     proto::Crowds,
     runtime::Runtime,
@@ -139,7 +139,7 @@ impl Client {
     pub(crate) async fn ready(self) -> Result<Self, Error> {
         let connect = |fault| Error::Backend { key: None, operation: Operation::Connect, fault };
         Runtime::here().map_err(connect)?;
-        self.0.node.line(Role::Commands).await.map_err(connect)?;
+        self.0.node.ready().await.map_err(connect)?;
         Ok(self)
     }
 

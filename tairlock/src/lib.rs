@@ -51,10 +51,11 @@
 //!
 //! # Features
 //!
-//! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default); `rustls` and
-//! `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing` (default),
-//! `metrics`. Without default features this crate is the protocol core alone, which does no I/O;
-//! `tairlock-sync` is built on it.
+//! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default), `cluster`, `sentinel`;
+//! `rustls` and `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing`
+//! (default: a span for every wait and every hold, events for what is lost or slow), `metrics` (through
+//! the crate of that name); both are listed in `docs/observability.md`. Without default features this
+//! crate is the protocol core alone, which does no I/O; `tairlock-sync` is built on it.
 //!
 //! # Runtimes
 //!
@@ -134,6 +135,8 @@ pub use tairlock_macros::distributed_lock;
 mod builder;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod client;
+#[cfg(all(feature = "cluster", any(feature = "tokio", feature = "smol")))]
+mod cluster;
 #[cfg(all(feature = "redis", any(feature = "tokio", feature = "smol")))]
 mod connect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -158,6 +161,8 @@ mod lock_all;
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod runtime;
+#[cfg(all(feature = "sentinel", any(feature = "tokio", feature = "smol")))]
+mod sentinel;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod versioned;
 
@@ -179,6 +184,7 @@ pub mod core_private {
     pub use crate::{
         answers::{Answers, or_else, outcome, skip, skip_or_else},
         release::{lent, loss},
+        report::{Asking, declined, describe},
         scope::{Held, Scope, enter, seek},
         several::Several,
         template::Template,

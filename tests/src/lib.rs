@@ -2,6 +2,7 @@
 
 pub mod binaries;
 pub mod differential;
+pub mod documented;
 pub mod fleet;
 pub mod laws;
 pub mod place;

@@ -119,6 +119,12 @@ impl Server {
         }
     }
 
+    /// The port by which the nodes of a cluster know it: that for TLS, if they speak it among themselves.
+    #[must_use]
+    pub fn cluster_port(&self) -> u16 {
+        self.ports.tls.filter(|_| self.config.tls_cluster).unwrap_or(self.ports.plain)
+    }
+
     /// The TCP port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {

@@ -127,7 +127,7 @@ impl Problem {
                 say(400, "bad-key", "The request does not say what it is about.", None)
             }
             Error::Closed => say(503, "closed", "The service is going down.", SOON),
-            Error::Backend { fault, .. }
+            Error::Backend { fault, .. } | Error::NoQuorum { fault, .. }
                 if fault.is_transient() || matches!(fault.kind(), FaultKind::OutOfMemory) =>
             {
                 say(503, "unavailable", "The lock server cannot be used at the moment.", LATER)

@@ -43,7 +43,7 @@ impl MemoryNode {
 }
 
 impl Listen for MemoryNode {
-    fn listen(&self, hear: Hear) -> Result<SharedLine, Fault> {
+    fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault> {
         let ear = self.0.listen(Arc::new(move |key| hear(News::Changed(key.as_bytes()))));
         Ok(Arc::new(MemoryEar(ear)))
     }

@@ -1,12 +1,18 @@
 //! Nodes and lines: where operations go, whatever stands behind.
 
 mod memory;
+mod quorum;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::{
+    fmt::Debug,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 pub(crate) use memory::MemoryNode;
+pub(crate) use quorum::{Member, QuorumLine};
 use tairlock::{
     Fault,
     proto::{Hear, Op, Verdict},
@@ -22,6 +28,35 @@ pub(crate) trait Line: Debug + Send + Sync {
 
     /// Connects.
     fn ready(&self) -> Result<(), Fault>;
+
+    /// As [`Line::call`], in two halves: several servers can be asked before one has answered.
+    fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
+        Begun::Over(self.call(&op, within))
+    }
+
+    /// Which server it was when last connected to, where that was to be found out.
+    fn server(&self) -> Option<Box<str>> {
+        None
+    }
+
+    /// A line for one acquire, where it must remember what was said before.
+    fn for_one_caller(&self) -> Option<SharedLine> {
+        None
+    }
+}
+
+/// The first half of a call.
+pub(crate) enum Begun<'a> {
+    /// There is no second.
+    Over(Result<Verdict, Fault>),
+    /// The question was sent.
+    Asked(Box<dyn Asked + 'a>),
+}
+
+/// A question that was sent.
+pub(crate) trait Asked {
+    /// Waits for the answer, which comes but once.
+    fn answer(&mut self, until: Instant) -> Result<Verdict, Fault>;
 }
 
 pub(crate) type SharedLine = Arc<dyn Line>;
@@ -29,7 +64,7 @@ pub(crate) type SharedLine = Arc<dyn Line>;
 /// A server that tells of changes.
 pub(crate) trait Listen: Debug + Send + Sync {
     /// A line whose server tells `hear` of the next change of every key that is asked about on it.
-    fn listen(&self, hear: Hear) -> Result<SharedLine, Fault>;
+    fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault>;
 }
 
 /// One server, by what a way to it is for.

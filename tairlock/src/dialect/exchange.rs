@@ -1,6 +1,6 @@
 //! An [`Exchange`] carries one operation through as many rounds of commands as its ways need.
 
-use super::{Ask, Batch, Heard, Question, Reply, Speech, Way};
+use super::{Ask, Batch, Heard, Question, Reply, Speech, Way, asking};
 use crate::{
     Confirm, Fault, Token, Ttl,
     fault::FaultKind,
@@ -19,6 +19,8 @@ pub struct Exchange<'a> {
     talks: Vec<Talk>,
     answer: Answer,
     rounds: u8,
+    /// Whether each command is to be preceded by word that we were sent.
+    asking: bool,
 }
 
 /// What becomes of the verdicts.
@@ -107,7 +109,15 @@ impl<'a> Exchange<'a> {
                 return exchange;
             }
         };
-        Self { speech, talks, answer, rounds: 0 }
+        Self { speech, talks, answer, rounds: 0, asking: false }
+    }
+
+    /// With word before each command that we were sent: a node of a cluster that is about to be given a
+    /// slot serves nobody else.
+    #[must_use]
+    pub const fn asking(mut self, asking: bool) -> Self {
+        self.asking = asking;
+        self
     }
 
     /// What to send now: one command for each key that has no answer yet, and those behind it.
@@ -118,12 +128,22 @@ impl<'a> Exchange<'a> {
             batch.push(talk.way.say(&talk.ask));
             batch.extend(talk.way.say_behind(&talk.ask));
         }
+        if self.asking {
+            batch = batch.into_iter().flat_map(|command| [asking(), command]).collect();
+        }
         batch
     }
 
     /// Takes one reply for each command of [`Exchange::batch`]. `Some` is the end.
-    pub fn hear(&mut self, replies: Vec<Reply>) -> Option<Result<Verdict, Fault>> {
+    pub fn hear(&mut self, mut replies: Vec<Reply>) -> Option<Result<Verdict, Fault>> {
         self.rounds += 1;
+        if self.asking {
+            let mut of_command = false;
+            replies.retain(|_| {
+                of_command = !of_command;
+                !of_command
+            });
+        }
         if replies.len() != self.open().map(Talk::size).sum::<usize>() {
             let text = "the server answered another number of commands than were sent";
             return Some(Err(Fault::ambiguous(FaultKind::Protocol, text)));

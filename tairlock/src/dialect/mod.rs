@@ -4,6 +4,7 @@
 //! and put it on its list below; detection, fall-back and the laws pick it up from there.
 
 mod acquire;
+mod cluster;
 mod copies;
 mod detect;
 mod exchange;
@@ -11,11 +12,13 @@ mod exstring;
 mod fence;
 mod fenced;
 mod hash;
+mod identity;
 mod ifeq;
 mod inspect;
 mod program;
 mod remaining;
 mod script;
+mod sentinel;
 mod tair;
 mod wire;
 
@@ -24,9 +27,12 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+pub use cluster::{asking, read_slots, slots};
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
+pub use identity::{identify, identity};
 pub use remaining::{INVALIDATE, name, track, tracks};
+pub use sentinel::{is_primary, primary, read_primary, role};
 pub use wire::{Arg, Batch, Command, Reply};
 
 use crate::{

@@ -30,6 +30,10 @@ impl Node for MemoryNode {
         let line: SharedLine = Arc::new(MemoryEar(ear));
         Box::pin(std::future::ready(Ok(line)))
     }
+
+    fn place(&self) -> String {
+        "the embedded server".to_owned()
+    }
 }
 
 impl fmt::Debug for MemoryNode {

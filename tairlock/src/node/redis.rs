@@ -1,4 +1,5 @@
-//! A server of the Redis family as a node: connections that come back by themselves, one per role and runtime.
+//! A server of the Redis family as a node: connections that come back by themselves, one per role and
+//! runtime.
 
 mod exclusive;
 
@@ -23,7 +24,7 @@ use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault, FaultKind,
     dialect::{self, Batch, Detection, Exchange, Reply, Speech},
-    proto::{Confirmed, Hear, Op, Verdict},
+    proto::{Hear, Op, Verdict},
     redis::{
         Ear, address, connect_fault, news, pipeline, refuses_hello, reply, resp2, resp3,
         sent_fault, speaks_resp3, unused_key,
@@ -40,6 +41,18 @@ pub(crate) enum Source {
     Connection(MultiplexedConnection),
     /// The caller's connection, for everything; it comes back by itself.
     Manager(ConnectionManager),
+    /// Somebody knows the address, which may be another one next time: a connection of our own per role.
+    #[allow(dead_code, reason = "without sentinels, nobody does")]
+    Known(Arc<dyn Locate>),
+}
+
+/// Who knows where the server is.
+pub(crate) trait Locate: fmt::Debug + Send + Sync {
+    /// Where it is now.
+    fn locate(&self, runtime: Runtime) -> BoxFuture<'_, Result<Client, Fault>>;
+
+    /// Whether the server at the other end of `line` is the one, and will do.
+    fn check<'a>(&'a self, line: &'a RedisLine) -> BoxFuture<'a, Result<(), Fault>>;
 }
 
 /// How a node connects, and how it tells what the server can do.
@@ -48,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) connect_within: Duration,
     /// In front of the key that detection asks about, so that a user confined to it may ask.
     pub(crate) prefix: Arc<[u8]>,
+    /// Whether to find out which server it is.
+    pub(crate) identify: bool,
 }
 
 pub(crate) struct RedisNode {
@@ -66,9 +81,9 @@ struct Slot {
 }
 
 impl Slot {
-    fn usable(&self) -> Option<SharedLine> {
+    fn usable(&self) -> Option<Arc<RedisLine>> {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        line.as_ref().filter(|line| !line.is_broken()).map(|line| Arc::clone(line) as _)
+        line.clone().filter(|line| !line.is_broken())
     }
 }
 
@@ -79,7 +94,8 @@ impl RedisNode {
 
     fn slot(&self, role: Role, runtime: Runtime) -> Arc<Slot> {
         // The caller's own connection is one, whoever uses it.
-        let role = if matches!(self.source, Source::Client(_)) { role } else { Role::Commands };
+        let one = matches!(self.source, Source::Connection(_) | Source::Manager(_));
+        let role = if one { Role::Commands } else { role };
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry((role, runtime)).or_default())
     }
@@ -103,10 +119,17 @@ impl RedisNode {
         let attempt = async {
             let wire = self.open(role, runtime).await?;
             let line = RedisLine::new(wire);
+            if let Source::Known(locate) = &self.source {
+                locate.check(&line).await?;
+            }
             let speech = line.detect(&self.settings.prefix).await?;
-            Ok(RedisLine { speech, ..line })
+            let server = match self.settings.identify {
+                true => dialect::identity(line.send(&dialect::identify()).await?.first())?,
+                false => None,
+            };
+            Ok(RedisLine { speech, server, ..line })
         };
-        runtime.limit(within, attempt).await.unwrap_or_else(|| {
+        Runtime::here()?.limit(within, attempt).await.unwrap_or_else(|| {
             let text = format!("{place}: no connection within {within:?}");
             Err(Fault::new(FaultKind::Unreachable, text))
         })
@@ -115,25 +138,22 @@ impl RedisNode {
     async fn open(&self, role: Role, runtime: Runtime) -> Result<Wire, Fault> {
         let client = match &self.source {
             Source::Client(client) => client,
+            Source::Known(locate) => &locate.locate(runtime).await?,
             Source::Connection(connection) => return Ok(Wire::Connection(connection.clone())),
             Source::Manager(manager) => return Ok(Wire::Manager(manager.clone())),
         };
-        match multiplexed(client, role, runtime, &quiet()).await {
-            Ok(connection) => Ok(Wire::Connection(connection)),
-            Err(error) if speaks_resp3(client) && refuses_hello(&error) => {
-                let plain = resp2(client).map_err(|e| connect_fault(&e, &self.place()))?;
-                let opened = multiplexed(&plain, role, runtime, &quiet()).await;
-                opened.map(Wire::Connection).map_err(|e| connect_fault(&e, &self.place()))
-            }
-            Err(error) => Err(connect_fault(&error, &self.place())),
-        }
+        reach(client, role, runtime).await
     }
 
     /// In the newer protocol one connection both asks and is told; in the older one, two.
     async fn listener(&self, hear: Hear, runtime: Runtime) -> Result<RedisLine, Fault> {
-        let Source::Client(client) = &self.source else {
-            let text = "the caller's own connection cannot be listened on";
-            return Err(Fault::new(FaultKind::Unsupported, text));
+        let client = match &self.source {
+            Source::Client(client) => client,
+            Source::Known(locate) => &locate.locate(runtime).await?,
+            Source::Connection(_) | Source::Manager(_) => {
+                let text = "the caller's own connection cannot be listened on";
+                return Err(Fault::new(FaultKind::Unsupported, text));
+            }
         };
         let failed = |error| connect_fault(&error, &self.place());
         let told = Arc::clone(&hear);
@@ -161,11 +181,49 @@ impl RedisNode {
         Ok(line)
     }
 
-    fn place(&self) -> String {
-        match &self.source {
-            Source::Client(client) => address(client.get_connection_info()),
-            Source::Connection(_) | Source::Manager(_) => "the given connection".to_owned(),
+    /// As [`Node::line`]: the one for those who run in `runtime`, wherever it is asked for.
+    pub(super) async fn line_of(
+        &self,
+        role: Role,
+        runtime: Runtime,
+    ) -> Result<Arc<RedisLine>, Fault> {
+        let slot = self.slot(role, runtime);
+        if let Some(line) = slot.usable() {
+            return Ok(line);
         }
+        let _only_one = slot.connecting.lock().await;
+        if let Some(line) = slot.usable() {
+            return Ok(line);
+        }
+        let line = self.connect(role, runtime).await?;
+        let exclusive = self.exclusives(role, runtime);
+        let line = Arc::new(RedisLine { exclusive, ..line });
+        *slot.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&line));
+        Ok(line)
+    }
+
+    /// As [`Node::listen`], for one that is known to be of this kind.
+    pub(super) async fn listener_of(&self, hear: Hear) -> Result<Arc<RedisLine>, Fault> {
+        let runtime = Runtime::here()?;
+        let within = self.settings.connect_within;
+        let opened = runtime.limit(within, self.listener(hear, runtime)).await;
+        let late = || Fault::new(FaultKind::Unreachable, "no listener in time");
+        opened.unwrap_or_else(|| Err(late())).map(Arc::new)
+    }
+}
+
+/// A connection to where `client` leads, in the newer protocol only where the server knows it.
+pub(super) async fn reach(client: &Client, role: Role, runtime: Runtime) -> Result<Wire, Fault> {
+    let failed =
+        |error: redis::RedisError| connect_fault(&error, &address(client.get_connection_info()));
+    match multiplexed(client, role, runtime, &quiet()).await {
+        Ok(connection) => Ok(Wire::Connection(connection)),
+        Err(error) if speaks_resp3(client) && refuses_hello(&error) => {
+            let plain = resp2(client).map_err(failed)?;
+            let opened = multiplexed(&plain, role, runtime, &quiet()).await;
+            opened.map(Wire::Connection).map_err(failed)
+        }
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -188,32 +246,19 @@ fn quiet() -> AsyncConnectionConfig {
 
 impl Node for RedisNode {
     fn line(&self, role: Role) -> BoxFuture<'_, Result<SharedLine, Fault>> {
-        Box::pin(async move {
-            let runtime = Runtime::here()?;
-            let slot = self.slot(role, runtime);
-            if let Some(line) = slot.usable() {
-                return Ok(line);
-            }
-            let _only_one = slot.connecting.lock().await;
-            if let Some(line) = slot.usable() {
-                return Ok(line);
-            }
-            let line = self.connect(role, runtime).await?;
-            let exclusive = self.exclusives(role, runtime);
-            let line = Arc::new(RedisLine { exclusive, ..line });
-            *slot.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&line));
-            Ok(line as SharedLine)
-        })
+        Box::pin(async move { Ok(self.line_of(role, Runtime::here()?).await? as SharedLine) })
     }
 
     fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>> {
-        Box::pin(async move {
-            let runtime = Runtime::here()?;
-            let within = self.settings.connect_within;
-            let opened = runtime.limit(within, self.listener(hear, runtime)).await;
-            let late = || Fault::new(FaultKind::Unreachable, "no listener in time");
-            opened.unwrap_or_else(|| Err(late())).map(|line| Arc::new(line) as SharedLine)
-        })
+        Box::pin(async move { Ok(self.listener_of(hear).await? as SharedLine) })
+    }
+
+    fn place(&self) -> String {
+        match &self.source {
+            Source::Client(client) => address(client.get_connection_info()),
+            Source::Connection(_) | Source::Manager(_) => "the given connection".to_owned(),
+            Source::Known(locate) => format!("{locate:?}"),
+        }
     }
 }
 
@@ -223,44 +268,35 @@ impl fmt::Debug for RedisNode {
     }
 }
 
-enum Wire {
+pub(super) enum Wire {
     Connection(MultiplexedConnection),
     Manager(ConnectionManager),
 }
 
-struct RedisLine {
+pub(crate) struct RedisLine {
     wire: Wire,
     speech: Speech,
     broken: AtomicBool,
     /// Where what must not be shared goes.
     exclusive: Option<Arc<Exclusives>>,
+    /// Which server it is.
+    server: Option<Box<str>>,
     /// Who is told, where that is another connection.
     _ear: Option<Ear>,
 }
 
 impl RedisLine {
-    fn new(wire: Wire) -> Self {
+    pub(super) fn new(wire: Wire) -> Self {
         let (speech, broken) = (Speech::default(), AtomicBool::new(false));
-        Self { wire, speech, broken, exclusive: None, _ear: None }
+        Self { wire, speech, broken, exclusive: None, server: None, _ear: None }
     }
 
     /// Whether callers to come are not to be sent down here.
-    fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
 
-    async fn confirm(&self, confirmed: &Confirmed) -> Result<Verdict, Fault> {
-        match &self.exclusive {
-            Some(exclusive) => exclusive.confirm(confirmed).await,
-            None => {
-                let text = "to confirm a lock takes connections of the client's own, as waiting for copies \
-                            blocks them; build the client by `url` or `redis_client`";
-                Err(Fault::new(FaultKind::Unsupported, text))
-            }
-        }
-    }
-
-    async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+    pub(super) async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
         let pipeline = pipeline(batch);
         let sent = match &self.wire {
             Wire::Connection(connection) => {
@@ -288,13 +324,23 @@ impl RedisLine {
     }
 }
 
-impl Line for RedisLine {
-    fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
-        if let Op::Confirmed(confirmed) = op {
-            return Box::pin(self.confirm(confirmed));
+impl RedisLine {
+    /// As [`Line::call`], with word before each command that we were sent here, if `asking`.
+    pub(super) async fn ask(
+        &self,
+        op: &Op,
+        asking: bool,
+        within: Duration,
+    ) -> Result<Verdict, Fault> {
+        match op {
+            Op::Confirmed(confirmed) => self.confirm(confirmed, asking, within).await,
+            _ => self.exchange(op, asking, within).await,
         }
+    }
+
+    async fn exchange(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
         let answer = async {
-            let mut exchange = Exchange::new(op, &self.speech);
+            let mut exchange = Exchange::new(op, &self.speech).asking(asking);
             loop {
                 let replies = self.send(&exchange.batch()).await?;
                 if let Some(answer) = exchange.hear(replies) {
@@ -302,14 +348,26 @@ impl Line for RedisLine {
                 }
             }
         };
-        Box::pin(async move {
-            Runtime::here()?.limit(within, answer).await.unwrap_or_else(|| {
-                // Callers to come are not sent down here.
-                self.broken.store(true, Ordering::Relaxed);
-                let text = format!("no reply within {within:?}");
-                Err(Fault::ambiguous(FaultKind::NoReply, text))
-            })
-        })
+        let answer = Runtime::here()?.limit(within, answer).await.unwrap_or_else(|| {
+            // Callers to come are not sent down here.
+            self.broken.store(true, Ordering::Relaxed);
+            let text = format!("no reply within {within:?}");
+            Err(Fault::ambiguous(FaultKind::NoReply, text))
+        });
+        if Verdict::is_from_a_replica(&answer) {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
+impl Line for RedisLine {
+    fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
+        Box::pin(self.ask(op, false, within))
+    }
+
+    fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 }
 

@@ -9,7 +9,10 @@ use super::{
     waiting::{Waiting, Want},
 };
 use crate::{
-    Confirm, Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request,
+    Confirm, Error, Fault, Key, Operation, Token, Ttl,
+    fault::FaultKind,
+    options::Request,
+    report::{Holding, Queued},
     time::Timestamp,
 };
 
@@ -29,6 +32,7 @@ pub struct Acquire {
     /// `None` is one try.
     deadline: Option<Timestamp>,
     waiting: Waiting,
+    queued: Queued,
     crowds: Arc<Crowds>,
     crowd: Crowd,
     next_id: u64,
@@ -109,8 +113,9 @@ impl Acquired {
         let Request { key, ttl, renew, hold, confirm, .. } = request.clone();
         match self {
             Self::Granted { sent, until, fence } => {
+                let holding = Holding::begin(request.name, &key, token, fence);
                 let token = token.clone();
-                Ok(Grant { key, token, ttl, renew, hold, confirm, fence, sent, until })
+                Ok(Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding })
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
@@ -148,6 +153,7 @@ impl Acquire {
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
             waiting: Waiting::new(seed),
+            queued: Queued::not_yet(request),
             crowds: Arc::default(),
             crowd: Crowd::default(),
             next_id: 0,
@@ -188,6 +194,7 @@ impl Acquire {
     pub fn stand_in_line(&mut self) {
         if let State::New = self.state {
             self.state = State::InLine;
+            self.queued.begin();
         }
     }
 
@@ -229,7 +236,10 @@ impl Acquire {
         self.crowd.took(now.since(sent));
         self.waiting.begin(now, &mut self.crowd);
         match self.deadline {
-            Some(deadline) if now < deadline => self.state = State::Waiting,
+            Some(deadline) if now < deadline => {
+                self.state = State::Waiting;
+                self.queued.begin();
+            }
             _ => self.out_of_time(now),
         }
         self.crowds.learned(&self.key, self.crowd, now);
@@ -260,7 +270,7 @@ impl Acquire {
         if !fault.is_transient() {
             return self.finish(Acquired::Failed(fault));
         }
-        let lost_line = matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
+        let lost_line = fault.is_of_the_line();
         self.last = Last::Fault(fault);
         if lost_line && !self.retried_at_once {
             self.retried_at_once = true;

@@ -96,9 +96,9 @@ impl<R: Clone> Keeper<R> {
     ///
     /// After [`Keeper::close`] the grant is given back instead.
     pub fn admit(&mut self, grant: Grant, turn: Option<Turn>, now: Timestamp) -> (Lease, Tenancy) {
-        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until } = grant;
+        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding } = grant;
         let limit = hold.max.map_or(Timestamp::NEVER, |max| sent + max);
-        let lease = Lease::new(key, token, fence, until, limit, turn);
+        let lease = Lease::new(key, token, fence, until, limit, turn, holding);
         let due = if renew { sent + ttl.renewal_after() } else { until };
         let id = self.id();
         let due = due.min(lease.until());
@@ -306,8 +306,8 @@ impl<R: Clone> Keeper<R> {
                 lease.pass_turn();
                 self.tenants.remove(&id);
             }
-            Ok(_) | Err(_) => {
-                lease.doubt();
+            unclear => {
+                lease.doubt(unclear.err().as_ref());
                 self.schedule(id, now + ttl.as_duration() / 12);
             }
         }

@@ -11,12 +11,15 @@ mod crowd;
 mod errand;
 mod hub;
 mod inquiry;
+mod journey;
 mod keeper;
 mod pace;
 mod quorum;
+mod redirect;
 mod tenancy;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod update;
 mod waiting;
 
@@ -29,12 +32,16 @@ pub use crowd::{Crowd, Crowds};
 pub use errand::{Deed, Errand, Outcome};
 pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
+pub use journey::{Journey, Leg};
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
-pub use quorum::{Quorum, Round, Unheard, Via};
+pub use quorum::{Quorum, Roll, Round, Unheard, Via};
+pub use redirect::Redirect;
 pub use tenancy::{Grant, Tenancy, Undo};
+pub use topology::{Address, Range, Topology};
 pub use update::{Update, Updated};
 
+pub use crate::report::Holding;
 use crate::{
     Confirm, Fault, Key, Token, Ttl,
     time::Timestamp,
@@ -183,6 +190,27 @@ impl Op {
         match self {
             Self::Confirmed(confirmed) => confirmed.each.min(within),
             _ => within,
+        }
+    }
+}
+
+impl Op {
+    /// The key that it is about; `None` for a batch, which is about several.
+    #[must_use]
+    pub const fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Acquire { key, .. }
+            | Self::AcquireFenced { key, .. }
+            | Self::Release { key, .. }
+            | Self::Retain(Renewal { key, .. })
+            | Self::Inspect(key)
+            | Self::ForceRelease(key)
+            | Self::Remaining { key }
+            | Self::Value(ValueOp { key, .. })
+            | Self::Fenced(key, _)
+            | Self::Copies { key, .. } => Some(key),
+            Self::Confirmed(confirmed) => confirmed.op.key(),
+            Self::RenewMany(_) => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A TCP link that can be cut, stalled and mended, whatever is spoken on it.
 //!
-//! Replication is not the protocol of commands and replies that `Proxy` reads, so this one looks at nothing.
+//! Replication is not the protocol of commands and replies that `Proxy` reads, so this one looks at
+//! nothing.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -82,7 +83,8 @@ impl Cable {
         self.set(How::Cut);
     }
 
-    /// Leaves everything open and lets nothing through until [`mend`](Self::mend), which loses none of it.
+    /// Leaves everything open and lets nothing through until [`mend`](Self::mend), which loses none of
+    /// it.
     pub fn stall(&self) {
         self.set(How::Stalled);
     }

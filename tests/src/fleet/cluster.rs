@@ -18,8 +18,8 @@ const PRIMARIES: usize = 3;
 const NODES: usize = 2 * PRIMARIES;
 const SLOTS: usize = 16_384;
 
-/// Six nodes that form one cluster. Nodes 0, 1 and 2 begin as primaries of a third of the slots each, nodes 3, 4 and 5 as
-/// their replicas.
+/// Six nodes that form one cluster. Nodes 0, 1 and 2 begin as primaries of a third of the slots each,
+/// nodes 3, 4 and 5 as their replicas.
 #[derive(Debug)]
 pub struct Cluster {
     /// One per node, or none at all.
@@ -34,7 +34,8 @@ struct Seen {
 }
 
 impl Cluster {
-    /// Starts six nodes, each built by `with`, and returns when all of them say that the cluster is whole.
+    /// Starts six nodes, each built by `with`, and returns when all of them say that the cluster is
+    /// whole.
     ///
     /// # Errors
     ///
@@ -59,6 +60,8 @@ impl Cluster {
                 // A dead primary is replaced in about 3 s.
                 .config(["cluster-node-timeout", "1000"])
                 .config(["cluster-replica-validity-factor", "0"])
+                // A replica that was never written to is not told of before its primary's first ping.
+                .config(["repl-ping-replica-period", "1"])
         };
         let nodes = start_all((0..NODES).map(node).collect())?;
         let proxies = nodes.iter().filter(|_| proxied).map(|node| Proxy::start(node.addr()));
@@ -91,8 +94,9 @@ impl Cluster {
         // Everybody to everybody: by gossip alone it takes seconds.
         for (at, link) in links.iter_mut().enumerate() {
             for (other, node) in self.nodes.iter().enumerate().filter(|(other, _)| *other != at) {
-                let port = self.proxies.get(other).map_or(node.port(), Proxy::port).to_string();
-                let bus = (node.port() + 10_000).to_string();
+                let at = node.cluster_port();
+                let port = self.proxies.get(other).map_or(at, Proxy::port).to_string();
+                let bus = (at + 10_000).to_string();
                 cluster(&["MEET", "127.0.0.1", &port, &bus]).exec(link)?;
             }
         }
@@ -169,8 +173,8 @@ impl Cluster {
         Ok(command.query(&mut self.nodes[self.owner(key)?].cli())?)
     }
 
-    /// Waits until every node that runs says that all slots are served, and every one of them has a replica in sync if
-    /// all six run.
+    /// Waits until every node that runs says that all slots are served, and every one of them has a
+    /// replica in sync if all six run.
     ///
     /// # Errors
     ///
@@ -249,8 +253,20 @@ impl Cluster {
         Ok(())
     }
 
-    /// Begins to move a slot and leaves it there: the node that has it answers for the keys that are there, and sends
-    /// others away with `ASK`. Says which node that is.
+    /// Whether node number `at` is about to be given `slot`.
+    ///
+    /// # Panics
+    ///
+    /// If it does not answer.
+    #[must_use]
+    pub fn importing(&self, slot: u16, at: usize) -> bool {
+        let told: String =
+            cluster(&["NODES"]).query(&mut self.nodes[at].cli()).expect("CLUSTER NODES");
+        told.contains(&format!("[{slot}-<-"))
+    }
+
+    /// Begins to move a slot and leaves it there: the node that has it answers for the keys that are
+    /// there, and sends others away with `ASK`. Says which node that is.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Several real servers as one deployment: replicas, sentinels, a cluster, and five that know nothing of each other.
+//! Several real servers as one deployment: replicas, sentinels, a cluster, and five that know nothing
+//! of each other.
 
 mod cable;
 mod cluster;

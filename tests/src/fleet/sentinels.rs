@@ -21,23 +21,41 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// Starts a primary with `replicas` replicas, all built by `with`, and three sentinels of the same kind, and
-    /// returns when they know each other.
+    /// Starts a primary with `replicas` replicas, all built by `with`, and three sentinels of the same
+    /// kind, and returns when they know each other.
     ///
     /// # Errors
     ///
     /// [`Error`], if that takes more than 30 s.
     pub fn start(with: impl Fn() -> Builder, replicas: usize) -> Result<Self, Error> {
+        let with = || {
+            let server = with();
+            match server.password.clone() {
+                Some(password) => server.config(["masterauth", &password]),
+                None => server,
+            }
+        };
         let primary = with().start()?;
         let follow = |_| with().replica_of(&primary);
         let replicas = start_all((0..replicas).map(follow).collect())?;
         let watch = |_| {
             let port = primary.port().to_string();
-            with()
-                .sentinel()
-                .config(["sentinel", "monitor", NAME, "127.0.0.1", &port, "2"])
-                .config(["sentinel", "down-after-milliseconds", NAME, "500"])
-                .config(["sentinel", "failover-timeout", NAME, "3000"])
+            let sentinel = with().sentinel();
+            let password = sentinel.password.clone();
+            let sentinel = sentinel.config(["sentinel", "monitor", NAME, "127.0.0.1", &port, "2"]);
+            // One password for all, so that they can talk to each other.
+            let sentinel = match password {
+                Some(password) => sentinel
+                    .config(["sentinel", "auth-pass", NAME, &password])
+                    .config(["sentinel", "sentinel-pass", &password]),
+                None => sentinel,
+            };
+            sentinel.config(["sentinel", "down-after-milliseconds", NAME, "500"]).config([
+                "sentinel",
+                "failover-timeout",
+                NAME,
+                "3000",
+            ])
         };
         let sentinels = start_all((0..3).map(watch).collect())?;
         let servers = std::iter::once(primary).chain(replicas).collect();
@@ -75,6 +93,11 @@ impl Sentinels {
         &self.servers
     }
 
+    /// The servers that are watched, to stop, kill or restart.
+    pub fn servers_mut(&mut self) -> &mut [Server] {
+        &mut self.servers
+    }
+
     /// Who is the primary now, by what all sentinels say; its number in [`servers`](Self::servers).
     ///
     /// # Errors
@@ -89,8 +112,8 @@ impl Sentinels {
         })
     }
 
-    /// Lets the sentinels replace the primary, which stays up and becomes a replica. Returns when all of them name the
-    /// new one, and it takes writes.
+    /// Lets the sentinels replace the primary, which stays up and becomes a replica. Returns when all
+    /// of them name the new one, and it takes writes.
     ///
     /// # Errors
     ///
@@ -106,7 +129,8 @@ impl Sentinels {
         self.await_other_than(old)
     }
 
-    /// Kills the primary, and returns when the sentinels have another one: its number, and that it takes writes.
+    /// Kills the primary, and returns when the sentinels have another one: its number, and that it
+    /// takes writes.
     ///
     /// # Errors
     ///

@@ -19,9 +19,10 @@ pub struct Builder {
     settings: Vec<Vec<String>>,
     modules: Vec<PathBuf>,
     sentinel: bool,
-    pub(super) password: Option<String>,
+    pub(crate) password: Option<String>,
     pub(super) unix_socket: bool,
     tls: Option<Certificates>,
+    pub(super) tls_cluster: bool,
 }
 
 impl Builder {
@@ -34,6 +35,7 @@ impl Builder {
             password: None,
             unix_socket: false,
             tls: None,
+            tls_cluster: false,
         }
     }
 
@@ -60,11 +62,17 @@ impl Builder {
         self
     }
 
-    /// TLS on a port of its own, beside the plain one: [`Server::tls_url`]. Of the servers here, Debian's Redis 7 alone
-    /// is built with it.
+    /// TLS on a port of its own, beside the plain one: [`Server::tls_url`]. Of the servers here,
+    /// Debian's Redis 7 alone is built with it.
     pub fn tls(mut self, certificates: &Certificates) -> Self {
         self.tls = Some(certificates.clone());
         self
+    }
+
+    /// TLS among the nodes of a cluster too, which then tell clients of their ports for TLS.
+    pub fn tls_cluster(mut self, certificates: &Certificates) -> Self {
+        self.tls_cluster = true;
+        self.tls(certificates).config(["tls-cluster", "yes"]).config(["tls-replication", "yes"])
     }
 
     /// A module to load.

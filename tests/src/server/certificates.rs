@@ -10,7 +10,8 @@ use tempfile::TempDir;
 pub struct Certificates(Arc<TempDir>);
 
 impl Certificates {
-    /// An authority that nobody else knows, a server's certificate for 127.0.0.1 and `localhost`, and a client's.
+    /// An authority that nobody else knows, a server's certificate for 127.0.0.1 and `localhost`, and a
+    /// client's.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use super::{
     Ask, Config, Held, Locks, Value, Wish, asked,
     values::{told, value},
 };
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// Something that runs a future to its end.
 pub(super) trait Executor: Clone + Send + Sync + 'static {
@@ -37,10 +37,12 @@ pub(super) fn client<E: Executor>(
     if let Some(confirm) = config.confirm {
         builder = builder.confirm(confirm);
     }
-    builder = match (place, &config.url) {
-        (_, Some(url)) => builder.url(url),
-        (Place::Memory(store), None) => builder.store(store.clone()),
-        (Place::Real(_), None) => builder.url(place.url().expect("is real")),
+    builder = match config.at().unwrap_or_else(|| place.at()) {
+        At::Store(store) => builder.store(store),
+        At::Url(url) => builder.url(url),
+        At::Cluster(urls) => builder.cluster(urls),
+        At::Sentinel(primary, sentinels) => builder.sentinel(primary, sentinels),
+        At::Quorum(urls) => builder.quorum(urls),
     };
     let client = executor.block_on(builder.build())?;
     Ok(Box::new(AsyncLocks { client, executor }))

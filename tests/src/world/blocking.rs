@@ -7,7 +7,7 @@ use super::{
     Ask, Config, Held, Locks, Value, Wish, World,
     values::{told, value},
 };
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// The blocking driver.
 #[derive(Debug, Default)]
@@ -32,10 +32,12 @@ impl World for Blocking {
         if let Some(confirm) = config.confirm {
             builder = builder.confirm(confirm);
         }
-        builder = match (place, &config.url) {
-            (_, Some(url)) => builder.url(url),
-            (Place::Memory(store), None) => builder.store(store.clone()),
-            (Place::Real(_), None) => builder.url(place.url().expect("is real")),
+        builder = match config.at().unwrap_or_else(|| place.at()) {
+            At::Store(store) => builder.store(store),
+            At::Url(url) => builder.url(url),
+            At::Cluster(urls) => builder.cluster(urls),
+            At::Sentinel(primary, sentinels) => builder.sentinel(primary, sentinels),
+            At::Quorum(urls) => builder.quorum(urls),
         };
         Ok(Box::new(BlockingLocks(builder.build()?)))
     }

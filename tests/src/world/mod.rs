@@ -15,6 +15,9 @@ macro_rules! asked {
         let ask: &super::Ask = $ask;
         let mut lock = $client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew);
         lock = lock.fence(ask.fence);
+        if let Some(name) = ask.name {
+            lock = lock.name(name);
+        }
         if let Some(max) = ask.max_hold {
             lock = lock.max_hold(max);
         }
@@ -29,7 +32,7 @@ macro_rules! asked {
 }
 use asked;
 
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// Declares the worlds: a module each, [`all`] of them, and `for_each_world!`. The first argument is a
 /// dollar sign, for the macro that this one makes.
@@ -84,12 +87,20 @@ pub struct Config {
     pub label: Option<&'static str>,
     /// Instead of the place's own address.
     pub url: Option<String>,
+    /// The same, of several servers.
+    pub at: Option<At>,
     /// Instead of the default response deadline.
     pub response: Option<Duration>,
     /// It polls for locks that others hold.
     pub polls: bool,
     /// What its locks are confirmed by.
     pub confirm: Option<Confirm>,
+}
+
+impl Config {
+    fn at(&self) -> Option<At> {
+        self.url.clone().map(At::Url).or_else(|| self.at.clone())
+    }
 }
 
 /// A client.
@@ -153,6 +164,8 @@ pub struct Ask {
     pub min_hold: Option<Duration>,
     /// See the driver's `Lock`.
     pub confirm: Option<Confirm>,
+    /// See the driver's `Lock`.
+    pub name: Option<&'static str>,
 }
 
 impl Ask {
@@ -170,7 +183,14 @@ impl Ask {
             max_hold,
             min_hold,
             confirm: None,
+            name: None,
         }
+    }
+
+    /// Under this name in spans and metrics.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// With this TTL, in milliseconds.

@@ -69,6 +69,7 @@ pub(crate) fn named(kind: &str) -> Refusal {
         "unavailable" => backend(FaultKind::Unreachable).into(),
         "out-of-memory" => backend(FaultKind::OutOfMemory).into(),
         "misconfigured" => backend(FaultKind::Permission).into(),
+        "no-quorum" => Error::NoQuorum { key: key(), fault: fault(FaultKind::NoQuorum) }.into(),
         "would-deadlock" => Error::WouldDeadlock { key: key() }.into(),
         "stale-fence" => Error::StaleFence { key: key(), fence: 1, newest: 2 }.into(),
         "no-default-client" => Error::NoDefaultClient.into(),
@@ -135,6 +136,7 @@ fn others_of_a_kind_are_answered_as_it_is() {
         ("key-too-long", "bad-key"),
         ("out-of-memory", "unavailable"),
         ("no-default-client", "misconfigured"),
+        ("no-quorum", "unavailable"),
         ("would-deadlock", "misconfigured"),
         ("stale-fence", "lost"),
     ] {

@@ -86,10 +86,15 @@ impl GivenPool {
         within: Duration,
     ) -> Result<Verdict, Fault> {
         let mut wire = Wire { connection: &mut lent, patience: &mut None };
-        let (answer, lost) = wire.carry(op, &known.speech, within);
+        let (answer, lost) = wire.carry(op, &known.speech, false, within);
         // Other users of the pool expect a connection as redis-rs opens it: without timeouts.
         let clean = clear_timeouts(&lent);
         match lost {
+            None if Verdict::is_from_a_replica(&answer) => {
+                // After a failover none of the open ones leads to the primary.
+                self.outage.declare(known.at);
+                Self::discard(lent);
+            }
             None if clean.is_ok() => {
                 let known = Known { at: Instant::now(), ..known.clone() };
                 Lent::extensions_mut(&mut lent).insert(known);

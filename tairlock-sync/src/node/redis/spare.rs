@@ -8,12 +8,13 @@ use std::{
 
 use tairlock::{
     Fault,
+    dialect::{Batch, Reply},
     proto::{Op, Verdict},
 };
 
 use super::{
     super::Line,
-    connector::{Connector, Seat},
+    connector::{Connector, Manner, Seat},
 };
 
 /// As many as are under way at once, kept for the next time.
@@ -27,6 +28,17 @@ impl SpareLines {
         Self { idle: Mutex::default(), connector }
     }
 
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        self.with(|seat| self.connector.call(seat, op, manner, within))
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        self.with(|seat| self.connector.say(seat, batch))
+    }
+
     fn with<T>(&self, use_it: impl FnOnce(&mut Seat) -> T) -> T {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seat = idle().pop().unwrap_or_default();
@@ -38,7 +50,7 @@ impl SpareLines {
 
 impl Line for SpareLines {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.with(|seat| self.connector.call(seat, op, within))
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {

@@ -11,7 +11,7 @@ use super::{RedisLine, RedisNode};
 use crate::{
     Fault, FaultKind,
     drive::lock,
-    node::{Line, Role},
+    node::Role,
     proto::{Confirmed, Verdict},
     runtime::Runtime,
     time,
@@ -44,7 +44,7 @@ impl Exclusives {
     }
 
     /// Carries `confirmed` through all of its steps on one connection.
-    pub(super) async fn confirm(&self, confirmed: &Confirmed) -> Result<Verdict, Fault> {
+    async fn confirm(&self, confirmed: &Confirmed, asking: bool) -> Result<Verdict, Fault> {
         let mut taken = self.take(confirmed.each).await?;
         let line = match taken.line.take() {
             Some(line) => line,
@@ -54,7 +54,7 @@ impl Exclusives {
             let mut confirming = line.speech.confirming(confirmed)?;
             loop {
                 let (op, within) = confirming.ask();
-                let reply = line.call(&op, within).await;
+                let reply = line.exchange(&op, asking, within).await;
                 if let Some(answer) = confirming.hear(reply) {
                     return answer;
                 }
@@ -86,6 +86,27 @@ impl Exclusives {
                 return Err(Fault::new(FaultKind::Unreachable, text));
             }
         }
+    }
+}
+
+impl RedisLine {
+    /// Has something confirmed, on a connection beside this one.
+    pub(super) async fn confirm(
+        &self,
+        confirmed: &Confirmed,
+        asking: bool,
+        within: Duration,
+    ) -> Result<Verdict, Fault> {
+        let Some(exclusive) = &self.exclusive else {
+            let text = "to confirm a lock takes connections of the client's own, as waiting for copies \
+                        blocks them; build the client by `url` or `redis_client`";
+            return Err(Fault::new(FaultKind::Unsupported, text));
+        };
+        let answer = exclusive.confirm(confirmed, asking);
+        Runtime::here()?.limit(within, answer).await.unwrap_or_else(|| {
+            let text = format!("no reply within {within:?}");
+            Err(Fault::ambiguous(FaultKind::NoReply, text))
+        })
     }
 }
 

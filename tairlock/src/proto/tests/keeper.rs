@@ -79,8 +79,8 @@ impl Kept {
         let op = Op::Acquire { key: key.clone(), token: token.clone(), ttl };
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
         let (hold, until) = (Hold::default(), now + ttl.certain());
-        let (renew, confirm, fence) = (true, None, None);
-        Grant { key, token, ttl, renew, hold, confirm, fence, sent: now, until }
+        let (renew, confirm, fence, holding) = (true, None, None, Holding::default());
+        Grant { key, token, ttl, renew, hold, confirm, fence, sent: now, until, holding }
     }
 
     /// Runs until `end`; the store answers at once unless `fails` says otherwise. Returns the sends.
