@@ -2,6 +2,7 @@
 //! sent.
 
 mod cluster;
+mod confirming;
 mod failover;
 mod moving;
 mod quorum;

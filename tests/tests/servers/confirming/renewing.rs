@@ -15,6 +15,7 @@ for_each_driver!(
     only_those_that_the_replica_has_count,
     those_of_other_locks_wait_for_no_replica,
     giving_back_waits_for_no_replica,
+    many_share_a_few_connections,
 );
 
 fn only_those_that_the_replica_has_count(world: &dyn World) {
@@ -85,4 +86,19 @@ fn giving_back_waits_for_no_replica(world: &dyn World) {
     assert!(matches!(held.release(), Ok(Release::Retained { .. })));
     assert!(began.elapsed() < Duration::from_millis(200), "{:?}", began.elapsed());
     assert_eq!(proxy.count("WAIT"), 0, "{:?}", proxy.texts());
+}
+
+/// More batches than there are connections to wait on.
+fn many_share_a_few_connections(world: &dyn World) {
+    let (_fleet, proxy) = pair(Server::redis7);
+    let client = client_at(world, proxy.url());
+    let confirm = Confirm::replicas(1).within(Duration::from_secs(1));
+    let guards: Vec<_> = (0..1_200)
+        .map(|number| take(&*client, &Ask::new(format!("k{number}")).ttl(6_000).confirm(confirm)))
+        .collect();
+    proxy.clear();
+    assert!(proxy.wait_for("WAIT 1 1000", 24, BOUND), "two rounds: {}", proxy.count("WAIT"));
+    assert!(guards.iter().all(|guard| guard.lease().state() == LeaseState::Held));
+    // Those that callers and the keeper wait on, and the client's own two.
+    assert!(proxy.accepted() <= 8 + 8 + 2, "{} connections", proxy.accepted());
 }
