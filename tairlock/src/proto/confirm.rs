@@ -166,6 +166,17 @@ impl Confirming {
     }
 }
 
+/// Why a renewal does not count.
+pub(super) fn why(renewed: Result<Verdict, Fault>) -> Option<Fault> {
+    match renewed {
+        Ok(Verdict::Unconfirmed { acked, wanted, .. }) => {
+            let text = format!("{acked} of {wanted} copies had it in time");
+            Some(Fault::new(FaultKind::NotReady, text))
+        }
+        other => other.err(),
+    }
+}
+
 /// The fault, where our token stands on the server.
 fn open(fault: &Fault) -> Fault {
     Fault::ambiguous(fault.kind(), fault.to_string())

@@ -11,7 +11,8 @@ use std::{
 use ending::farewell;
 
 use super::{
-    Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, response_deadline,
+    Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, confirm,
+    response_deadline,
 };
 use crate::{
     Confirm, Fault, Token, Ttl,
@@ -307,7 +308,7 @@ impl<R: Clone> Keeper<R> {
                 self.tenants.remove(&id);
             }
             unclear => {
-                lease.doubt(unclear.err().as_ref());
+                lease.doubt(confirm::why(unclear).as_ref());
                 self.schedule(id, now + ttl.as_duration() / 12);
             }
         }
