@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tairlock::{
-    ConfigError, Error, Label,
+    ConfigError, Confirm, Error, Label,
     memory::SharedStore,
-    options::{Limits, Wake},
+    options::{self, Limits, Wake},
     proto::Quorum,
 };
 
@@ -41,6 +41,7 @@ pub struct ClientBuilder {
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
     wake: Wake,
+    confirm: Option<Confirm>,
 }
 
 /// Makes the node once everything has been said.
@@ -148,6 +149,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Which copies must have a grant, and every renewal, before it counts, for every lock of this client
+    /// that says nothing else ([`Lock::confirm`](crate::Lock::confirm)). Defaults to none.
+    pub const fn confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = Some(confirm);
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -159,7 +167,7 @@ impl ClientBuilder {
 
     pub(crate) fn build_in_memory(self) -> Client {
         let node = MemoryNode::node(Arc::default());
-        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake, None)
     }
 
     pub(crate) fn with_server(mut self, server: MakeNode) -> Self {
@@ -201,6 +209,7 @@ impl ClientBuilder {
             return Err(ConfigError::Builder("`quorum_size` is for a client of a quorum"));
         }
         let limits = self.limits.checked()?;
+        let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
         let pool_size = self.pool_size.unwrap_or(DEFAULT_POOL_SIZE);
         let (prefix, quorum_size) = (self.prefix.into(), self.quorum_size);
@@ -214,7 +223,7 @@ impl ClientBuilder {
                 return Err(ConfigError::Builder(help));
             }
         };
-        Ok(Client::new(node, site.prefix, label, limits, self.wake))
+        Ok(Client::new(node, site.prefix, label, limits, self.wake, confirm))
     }
 }
 

@@ -59,7 +59,8 @@ impl ClientBuilder {
             let cluster = Arc::new(Cluster::new(&seeds?, prefix, within, site.pool_size));
             let line = |role| Arc::new(ClusterLine::new(Arc::clone(&cluster), role));
             let (commands, keeper) = (line(Role::Commands), line(Role::Keeper));
-            Ok(Node { commands, keeper, listen: Some(cluster) })
+            let confirm = Some(line(Role::Confirm) as _);
+            Ok(Node { commands, keeper, confirm, listen: Some(cluster) })
         }))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     builder::Site,
     node::{
         Member, Node, SharedLine,
-        redis::{Connector, GivenPool, OwnLine, OwnPool},
+        redis::{Connector, GivenPool, OwnLine, OwnPool, SpareLines},
     },
 };
 
@@ -107,7 +107,8 @@ impl ClientBuilder {
                 let commands = Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size));
                 let keeper = Arc::new(OwnLine::new(connector));
                 let place = tairlock::redis::address(client.get_connection_info());
-                Ok(Member { node: Node { commands, keeper, listen: None }, place })
+                let node = Node { commands, keeper, confirm: None, listen: None };
+                Ok(Member { node, place })
             };
             clients.iter().map(member).collect()
         }))
@@ -131,7 +132,8 @@ impl ClientBuilder {
                 None => Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size)),
             };
             let listen = Some(Arc::clone(&connector) as _);
-            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), listen })
+            let confirm = Some(Arc::new(SpareLines::new(Arc::clone(&connector))) as _);
+            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), confirm, listen })
         }))
     }
 }

@@ -49,6 +49,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod apart;
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a server needs to be told more"))]
 mod builder;
 mod client;
@@ -80,9 +81,9 @@ mod tests;
 
 #[doc(inline)]
 pub use tairlock::{
-    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
-    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, Written,
-    memory,
+    Codec, Coded, ConfigError, Confirm, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key,
+    Label, Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake,
+    Written, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::distributed_lock;

@@ -53,6 +53,7 @@ impl Lock {
     /// [`Error::TimedOut`] if it was held by others for all of the wait ([`Lock::wait`], 3 s);
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
+    /// [`Error::NotReplicated`], at once, if too few copies had the grant in time ([`Lock::confirm`]).
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
     /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
     /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
@@ -166,6 +167,11 @@ impl<'a> Attempt<'a> {
 
 impl Port<Route> for Attempt<'_> {
     fn call(&self, route: Route, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        if let (Op::Confirmed(_), false) = (op, self.inner.confirmable) {
+            let text = "to confirm a lock takes connections of the client's own, as renewals are confirmed too; \
+                        say `url` or `redis_client` beside the pool";
+            return Err(Fault::new(FaultKind::Unsupported, text));
+        }
         match (route, &self.inner.listener) {
             (Route::Commands, _) => self.line.call(op, within),
             (Route::Listener, Some(listener)) => listener.ask(op, within),

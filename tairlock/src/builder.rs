@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Client, ConfigError, Error, Label,
+    Client, ConfigError, Confirm, Error, Label,
     memory::SharedStore,
     node::{MemoryNode, Node, QuorumNode},
-    options::{Limits, Wake},
+    options::{self, Limits, Wake},
     proto::Quorum,
 };
 
@@ -35,6 +35,7 @@ pub struct ClientBuilder {
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
     wake: Wake,
+    confirm: Option<Confirm>,
 }
 
 /// Makes the node once everything has been said.
@@ -126,6 +127,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Which copies must have a grant, and every renewal, before it counts, for every lock of this client
+    /// that says nothing else ([`Lock::confirm`](crate::Lock::confirm)). Defaults to none.
+    pub const fn confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = Some(confirm);
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -140,7 +148,7 @@ impl ClientBuilder {
 
     pub(crate) fn build_in_memory(self) -> Client {
         let node = Arc::new(MemoryNode::new(Arc::default()));
-        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake, None)
     }
 
     pub(crate) fn with_node(mut self, server: MakeNode) -> Self {
@@ -177,10 +185,11 @@ impl ClientBuilder {
             return Err(ConfigError::Builder("`quorum_size` is for a client of a quorum"));
         }
         let limits = self.limits.checked()?;
+        let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
         let site = Site { prefix: self.prefix.into(), limits, quorum_size: self.quorum_size };
         let node = server(&site)?;
-        Ok(Client::new(node, site.prefix, label, site.limits, self.wake))
+        Ok(Client::new(node, site.prefix, label, site.limits, self.wake, confirm))
     }
 }
 

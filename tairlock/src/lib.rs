@@ -84,6 +84,7 @@
 
 mod answers;
 pub mod bell;
+mod confirm;
 mod conflict;
 pub mod dialect;
 pub mod doctor;
@@ -114,6 +115,7 @@ pub mod redis;
 #[doc(hidden)]
 pub mod tls;
 
+pub use confirm::Confirm;
 pub use conflict::IsConflict;
 pub use error::{ConfigError, Error, Operation};
 pub use fault::{Fault, FaultKind};

@@ -51,6 +51,7 @@ impl Lock {
     /// [`Error::TimedOut`] if it was held by others for all of the wait ([`Lock::wait`], 3 s);
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
+    /// [`Error::NotReplicated`], at once, if too few copies had the grant in time ([`Lock::confirm`]).
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
     /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
     /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
@@ -196,6 +197,11 @@ impl Port<Route> for Attempt<'_> {
                     Some(listener) => listener.ask(&op, within).await,
                     None => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
                 };
+            }
+            if let Op::Confirmed(_) = op {
+                // It goes down a connection that is nobody's afterwards, so its undoing goes down another, which
+                // it may overtake.
+                drive::lock(&self.lines).several = true;
             }
             let line = self.line().await?;
             line.call(&op, within).await

@@ -95,8 +95,9 @@ mod tests {
         let (sent, ttl) = (time::now(), Ttl::DEFAULT);
         let until = sent + ttl.certain();
         let hold = crate::options::Hold::default();
-        let (fence, holding) = (None, crate::report::Holding::default());
-        let grant = Grant { key, token, ttl, renew: false, hold, sent, until, fence, holding };
+        let (fence, confirm, holding) = (None, None, crate::report::Holding::default());
+        let renew = false;
+        let grant = Grant { key, token, ttl, renew, hold, confirm, sent, until, fence, holding };
         let mut keeper = Keeper::<()>::new(std::time::Duration::from_secs(1));
         let (lease, tenancy) = keeper.admit(grant, None, sent);
         Held { client, lease, tenancy }

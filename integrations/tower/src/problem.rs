@@ -103,6 +103,12 @@ impl Problem {
             Error::TimedOut { .. } => {
                 say(423, "timed-out", "Somebody else was at it for all of the wait.", SOON)
             }
+            Error::NotReplicated { .. } => say(
+                503,
+                "not-replicated",
+                "The lock could not be kept in as many places as it must be.",
+                LATER,
+            ),
             // Part of the work may be done: nobody is invited to do it again.
             Error::Lost { .. } | Error::StaleFence { .. } => {
                 say(503, "lost", "The lock was lost; part of the request may have been done.", None)

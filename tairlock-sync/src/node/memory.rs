@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tairlock::{
-    Fault,
+    Confirm, Fault,
     doctor::Report,
     memory::{Ear, SharedStore},
     proto::{Hear, News, Op, Verdict},
@@ -28,7 +28,7 @@ impl Line for MemoryLine {
         Ok(())
     }
 
-    fn examine(&self, _within: Duration) -> Result<Report, Fault> {
+    fn examine(&self, _within: Duration, _confirm: Option<Confirm>) -> Result<Report, Fault> {
         Ok(Report::of_memory("the embedded server"))
     }
 }
@@ -40,7 +40,10 @@ pub(crate) struct MemoryNode(Arc<SharedStore>);
 impl MemoryNode {
     pub(crate) fn node(store: Arc<SharedStore>) -> Node {
         let listen: Arc<dyn Listen> = Arc::new(Self(Arc::clone(&store)));
-        Node { listen: Some(listen), ..Node::of(Arc::new(MemoryLine(store))) }
+        let line: SharedLine = Arc::new(MemoryLine(store));
+        // It refuses by itself.
+        let confirm = Some(Arc::clone(&line));
+        Node { listen: Some(listen), confirm, ..Node::of(line) }
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 pub(crate) use memory::MemoryNode;
 pub(crate) use quorum::{Member, QuorumLine};
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     doctor::Report,
     proto::{Hear, Op, Verdict},
 };
@@ -31,7 +31,7 @@ pub(crate) trait Line: Debug + Send + Sync {
     fn ready(&self) -> Result<(), Fault>;
 
     /// What a crash or a failover can take from locks here.
-    fn examine(&self, _within: Duration) -> Result<Report, Fault> {
+    fn examine(&self, _within: Duration, _confirm: Option<Confirm>) -> Result<Report, Fault> {
         let text = "there is no one server here to examine; ask each by a client of its own";
         Err(Fault::new(FaultKind::Unsupported, text))
     }
@@ -82,6 +82,9 @@ pub(crate) struct Node {
     /// Renewals, and releases in place of guards: where it is a line of its own, user code can neither
     /// exhaust nor block it.
     pub(crate) keeper: SharedLine,
+    /// Renewals that copies confirm, each on a connection that it has to itself; `None` where there are none
+    /// but the caller's own, and nothing is confirmed.
+    pub(crate) confirm: Option<SharedLine>,
     /// Being told of changes, where that can be.
     pub(crate) listen: Option<Arc<dyn Listen>>,
 }
@@ -89,6 +92,6 @@ pub(crate) struct Node {
 impl Node {
     /// One line for everything.
     pub(crate) fn of(line: SharedLine) -> Self {
-        Self { commands: Arc::clone(&line), keeper: line, listen: None }
+        Self { commands: Arc::clone(&line), keeper: line, confirm: None, listen: None }
     }
 }

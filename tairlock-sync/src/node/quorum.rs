@@ -7,7 +7,7 @@ use std::{
 };
 
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     doctor::Report,
     proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict, Via},
     time::{self, Timestamp},
@@ -48,7 +48,8 @@ impl QuorumLine {
         let line = |keeper| {
             Arc::new(Self { members: Arc::clone(&members), keeper, unheard: None }) as SharedLine
         };
-        Node { commands: line(false), keeper: line(true), listen: None }
+        // It refuses by itself.
+        Node { commands: line(false), keeper: line(true), confirm: Some(line(true)), listen: None }
     }
 
     fn line(&self, node: usize) -> &dyn Line {
@@ -209,8 +210,8 @@ impl Line for QuorumLine {
         }
     }
 
-    fn examine(&self, within: Duration) -> Result<Report, Fault> {
-        let examined = |member: &Member| member.node.commands.examine(within);
+    fn examine(&self, within: Duration, confirm: Option<Confirm>) -> Result<Report, Fault> {
+        let examined = |member: &Member| member.node.commands.examine(within, confirm);
         let told: Vec<_> = thread::scope(|scope| {
             let asked: Vec<_> = (self.members.all.iter())
                 .map(|member| scope.spawn(move || examined(member)))

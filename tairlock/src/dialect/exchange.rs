@@ -2,7 +2,7 @@
 
 use super::{Ask, Batch, Heard, Question, Reply, Speech, Way, asking};
 use crate::{
-    Fault, Token, Ttl,
+    Confirm, Fault, Token, Ttl,
     fault::FaultKind,
     proto::{Op, Renewal, Verdict},
     value::{Action, FencedAction, ValueOp},
@@ -51,7 +51,8 @@ impl<'a> Exchange<'a> {
     pub fn new(op: &Op, speech: &'a Speech) -> Self {
         let talk = |question: Question, key: &crate::Key, token: &Token, ttl| {
             let (action, fenced) = (Action::Read, FencedAction::Get);
-            let ask = Ask { key: key.clone(), token: token.clone(), ttl, action, fenced };
+            let (key, token, confirm) = (key.clone(), token.clone(), Confirm::none());
+            let ask = Ask { key, token, ttl, action, fenced, confirm };
             let index = speech.index(question);
             let way = question.ways()[index];
             Talk { ask, question, index, way, refused: None, result: None }
@@ -92,6 +93,20 @@ impl<'a> Exchange<'a> {
                 let mut talk = talk(Question::Value, key, &nobody, Ttl::DEFAULT);
                 talk.ask.action = action.clone();
                 (vec![talk], Answer::One)
+            }
+            Op::Copies { key, confirm } => {
+                let mut talk = talk(Question::of_copies(*confirm), key, &nobody, Ttl::DEFAULT);
+                talk.ask.confirm = *confirm;
+                (vec![talk], Answer::One)
+            }
+            // Each of its steps is an exchange of its own: what is granted here would not be confirmed.
+            Op::Confirmed(confirmed) => {
+                let mut exchange = Self::new(&confirmed.op, speech);
+                for talk in &mut exchange.talks {
+                    let text = "nothing is confirmed on this connection";
+                    talk.result = Some(Err(Fault::new(FaultKind::Unsupported, text)));
+                }
+                return exchange;
             }
         };
         Self { speech, talks, answer, rounds: 0, asking: false }
@@ -234,8 +249,18 @@ impl Talk {
                      patterns (`~…`) that cover {key:?} and {fence:?}"
                 )
             }
+            FaultKind::Unsupported
+                if matches!(self.question, Question::Replicas | Question::Files) =>
+            {
+                "ask for the lock without `confirm`".to_owned()
+            }
             FaultKind::Unsupported if self.question == Question::AcquireFenced => {
                 "a fence needs scripts; ask for the lock without one".to_owned()
+            }
+            FaultKind::Permission
+                if matches!(self.question, Question::Replicas | Question::Files) =>
+            {
+                format!("grant the user {}, or ask for the lock without `confirm`", self.way.name())
             }
             FaultKind::Permission => {
                 let ways: Vec<_> = self.question.ways().iter().map(|way| way.name()).collect();

@@ -1,6 +1,9 @@
 //! A server of the Redis family as a node: connections that come back by themselves, one per role and
 //! runtime.
 
+mod examining;
+mod exclusive;
+
 use std::{
     collections::HashMap,
     fmt,
@@ -11,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use exclusive::Exclusives;
 use futures_util::lock::Mutex as AsyncMutex;
 use redis::{
     AsyncConnectionConfig, Client, PushInfo,
@@ -19,7 +23,7 @@ use redis::{
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     dialect::{self, Batch, Detection, Exchange, Reply, Speech},
     doctor::Report,
     proto::{Hear, Op, Verdict},
@@ -28,7 +32,6 @@ use crate::{
         sent_fault, speaks_resp3, unused_key,
     },
     runtime::{BoxFuture, Runtime},
-    time,
 };
 
 /// What there is to connect with.
@@ -68,6 +71,7 @@ pub(crate) struct RedisNode {
     source: Source,
     settings: Settings,
     slots: Mutex<HashMap<(Role, Runtime), Arc<Slot>>>,
+    exclusives: Mutex<HashMap<(Role, Runtime), Arc<Exclusives>>>,
 }
 
 /// Where the connection for one role stands. A connection lives and dies with the runtime that opened
@@ -87,7 +91,7 @@ impl Slot {
 
 impl RedisNode {
     pub(crate) fn new(source: Source, settings: Settings) -> Self {
-        Self { source, settings, slots: Mutex::default() }
+        Self { source, settings, slots: Mutex::default(), exclusives: Mutex::default() }
     }
 
     fn slot(&self, role: Role, runtime: Runtime) -> Arc<Slot> {
@@ -96,6 +100,19 @@ impl RedisNode {
         let role = if one { Role::Commands } else { role };
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry((role, runtime)).or_default())
+    }
+
+    /// The connections that are not shared, where any can be opened.
+    fn exclusives(&self, role: Role, runtime: Runtime) -> Option<Arc<Exclusives>> {
+        if matches!(self.source, Source::Connection(_) | Source::Manager(_)) {
+            return None;
+        }
+        let mut exclusives = self.exclusives.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = exclusives.entry((role, runtime)).or_insert_with(|| {
+            let opener = Self::new(self.source.clone(), self.settings.clone());
+            Exclusives::new(opener, role, runtime)
+        });
+        Some(Arc::clone(opened))
     }
 
     async fn connect(&self, role: Role, runtime: Runtime) -> Result<RedisLine, Fault> {
@@ -180,7 +197,9 @@ impl RedisNode {
         if let Some(line) = slot.usable() {
             return Ok(line);
         }
-        let line = Arc::new(self.connect(role, runtime).await?);
+        let line = self.connect(role, runtime).await?;
+        let exclusive = self.exclusives(role, runtime);
+        let line = Arc::new(RedisLine { exclusive, ..line });
         *slot.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&line));
         Ok(line)
     }
@@ -236,20 +255,12 @@ impl Node for RedisNode {
         Box::pin(async move { Ok(self.listener_of(hear).await? as SharedLine) })
     }
 
-    fn examine(&self, within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
-        Box::pin(async move {
-            let runtime = Runtime::here()?;
-            let line = self.line_of(Role::Commands, runtime).await?;
-            let key = unused_key(&self.settings.prefix).ok_or_else(|| {
-                Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
-            })?;
-            let (asked, began) = (time::unix_micros(), time::now());
-            let replies = runtime.limit(within, line.send(&dialect::symptoms(&key))).await;
-            let late = || Fault::new(FaultKind::NoReply, format!("no reply within {within:?}"));
-            let replies = replies.unwrap_or_else(|| Err(late()))?;
-            let took = time::now().since(began);
-            Ok(Report::of(self.place(), &dialect::diagnose(&replies, &line.speech, asked, took)))
-        })
+    fn examine(
+        &self,
+        within: Duration,
+        confirm: Option<Confirm>,
+    ) -> BoxFuture<'_, Result<Report, Fault>> {
+        Box::pin(self.examined(within, confirm))
     }
 
     fn place(&self) -> String {
@@ -276,6 +287,8 @@ pub(crate) struct RedisLine {
     wire: Wire,
     speech: Speech,
     broken: AtomicBool,
+    /// Where what must not be shared goes.
+    exclusive: Option<Arc<Exclusives>>,
     /// Which server it is.
     server: Option<Box<str>>,
     /// Who is told, where that is another connection.
@@ -285,7 +298,7 @@ pub(crate) struct RedisLine {
 impl RedisLine {
     pub(super) fn new(wire: Wire) -> Self {
         let (speech, broken) = (Speech::default(), AtomicBool::new(false));
-        Self { wire, speech, broken, server: None, _ear: None }
+        Self { wire, speech, broken, exclusive: None, server: None, _ear: None }
     }
 
     /// Whether callers to come are not to be sent down here.
@@ -329,6 +342,13 @@ impl RedisLine {
         asking: bool,
         within: Duration,
     ) -> Result<Verdict, Fault> {
+        match op {
+            Op::Confirmed(confirmed) => self.confirm(confirmed, asking, within).await,
+            _ => self.exchange(op, asking, within).await,
+        }
+    }
+
+    async fn exchange(&self, op: &Op, asking: bool, within: Duration) -> Result<Verdict, Fault> {
         let answer = async {
             let mut exchange = Exchange::new(op, &self.speech).asking(asking);
             loop {

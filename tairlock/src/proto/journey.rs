@@ -6,8 +6,8 @@ mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Address, Op, Redirect, Renewal, Topology, Verdict};
-use crate::{Fault, FaultKind, slot::slot, time::Timestamp};
+use super::{Address, Confirmed, Op, Redirect, Renewal, Topology, Verdict};
+use crate::{Confirm, Fault, FaultKind, slot::slot, time::Timestamp};
 
 /// How often a key is sent on before that is a fault: a cluster that moves slots sends on once or twice.
 const MOST_HOPS: u8 = 5;
@@ -20,6 +20,8 @@ const MOST_HOPS: u8 = 5;
 #[derive(Debug)]
 pub struct Journey {
     op: Op,
+    /// Which copies must have it, and how long a reply may take.
+    confirm: Option<(Confirm, Duration)>,
     /// One for every lease of a batch, one for anything else.
     parts: Vec<Part>,
     epoch: u64,
@@ -66,6 +68,13 @@ impl Journey {
     /// `op` before it has been sent anywhere.
     #[must_use]
     pub fn new(op: Op) -> Self {
+        let (op, confirm) = match op {
+            Op::Confirmed(confirmed) => {
+                let Confirmed { op, confirm, each } = *confirmed;
+                (op, Some((confirm, each)))
+            }
+            op => (op, None),
+        };
         let part = |key: &crate::Key| {
             let slot = slot(key.as_bytes());
             Part { slot, sent_to: None, hops: 0, result: None }
@@ -74,7 +83,7 @@ impl Journey {
             Op::RenewMany(renewals) => renewals.iter().map(|one| part(&one.key)).collect(),
             other => other.key().into_iter().map(part).collect(),
         };
-        Self { op, parts, epoch: 0 }
+        Self { op, confirm, parts, epoch: 0 }
     }
 
     /// What to send now, all at once or one after the other: those that did not answer when last asked
@@ -113,7 +122,9 @@ impl Journey {
             topology.doubt();
         }
         let leg = |((silent, to, asking), parts): ((bool, Address, bool), Vec<usize>)| {
-            let op = self.op_of(&parts);
+            let (op, each) =
+                (self.op_of(&parts), self.confirm.map_or(Duration::ZERO, |(_, each)| each));
+            let op = op.confirmed(self.confirm.map(|(confirm, _)| confirm), each);
             Leg { to, op, asking, parts, sent: now, silent }
         };
         places.into_iter().map(leg).collect()

@@ -284,6 +284,10 @@ fn refused(op: &Op) -> Fault {
         Op::Inspect(_) | Op::ForceRelease(_) => {
             "a quorum has no one server to look at; ask each of its servers, by a client of its own"
         }
+        Op::Confirmed(_) => {
+            "a quorum is not confirmed by replicas: that enough of its servers have the lock is the \
+             confirmation; ask for it without `confirm`"
+        }
         _ => "a quorum has no such operation",
     };
     Fault::new(FaultKind::Unsupported, text)

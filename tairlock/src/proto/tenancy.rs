@@ -1,6 +1,6 @@
 //! What is put into a keeper's hands: a grant to keep, or a token to undo.
 
-use crate::{Key, Token, Ttl, options::Hold, report::Holding, time::Timestamp};
+use crate::{Confirm, Key, Token, Ttl, options::Hold, report::Holding, time::Timestamp};
 
 /// Names a lease that the keeper keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +32,8 @@ pub struct Grant {
     pub renew: bool,
     /// For how long to hold it at least and at most.
     pub hold: Hold,
+    /// Which copies have it, and must have every renewal.
+    pub confirm: Option<Confirm>,
     /// The fence that was issued with it.
     pub fence: Option<u64>,
     /// When the command that won was sent.

@@ -29,6 +29,7 @@ pub(super) const fn refusal(error: &Error) -> &'static str {
         Error::WouldDeadlock { .. } => "would_deadlock",
         Error::Backend { .. } => "backend",
         Error::NoQuorum { .. } => "no_quorum",
+        Error::NotReplicated { .. } => "not_replicated",
         Error::Config(_) => "config",
         Error::NoDefaultClient => "no_client",
         Error::Closed => "closed",

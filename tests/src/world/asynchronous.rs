@@ -34,6 +34,9 @@ pub(super) fn client<E: Executor>(
     if config.polls {
         builder = builder.wake(Wake::Poll);
     }
+    if let Some(confirm) = config.confirm {
+        builder = builder.confirm(confirm);
+    }
     builder = match config.at().unwrap_or_else(|| place.at()) {
         At::Store(store) => builder.store(store),
         At::Url(url) => builder.url(url),

@@ -6,7 +6,7 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Error, Holder, Lease, Release, Written, doctor::Report};
+use tairlock::{Confirm, Error, Holder, Lease, Release, Written, doctor::Report};
 pub use values::{Change, Value, Wish};
 
 /// The lock that `$ask` asks `$client` for.
@@ -23,6 +23,9 @@ macro_rules! asked {
         }
         if let Some(min) = ask.min_hold {
             lock = lock.min_hold(min);
+        }
+        if let Some(confirm) = ask.confirm {
+            lock = lock.confirm(confirm);
         }
         lock
     }};
@@ -90,6 +93,8 @@ pub struct Config {
     pub response: Option<Duration>,
     /// It polls for locks that others hold.
     pub polls: bool,
+    /// What its locks are confirmed by.
+    pub confirm: Option<Confirm>,
 }
 
 impl Config {
@@ -161,6 +166,8 @@ pub struct Ask {
     /// See the driver's `Lock`.
     pub min_hold: Option<Duration>,
     /// See the driver's `Lock`.
+    pub confirm: Option<Confirm>,
+    /// See the driver's `Lock`.
     pub name: Option<&'static str>,
 }
 
@@ -178,6 +185,7 @@ impl Ask {
             fence: false,
             max_hold,
             min_hold,
+            confirm: None,
             name: None,
         }
     }
@@ -216,6 +224,12 @@ impl Ask {
     #[must_use]
     pub fn min_hold(self, ms: u64) -> Self {
         Self { min_hold: Some(Duration::from_millis(ms)), ..self }
+    }
+
+    /// Confirmed so.
+    #[must_use]
+    pub fn confirm(self, confirm: Confirm) -> Self {
+        Self { confirm: Some(confirm), ..self }
     }
 
     /// Not to be renewed.

@@ -2,6 +2,7 @@
 //! sent.
 
 mod cluster;
+mod confirming;
 mod doctor;
 mod failover;
 mod moving;

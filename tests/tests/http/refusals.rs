@@ -19,6 +19,7 @@ use crate::{
 const TABLE: &[(&str, u16, Option<&str>)] = &[
     ("busy", 423, Some("1")),
     ("timed-out", 423, Some("1")),
+    ("not-replicated", 503, Some("2")),
     ("lost", 503, None),
     ("maybe-committed", 503, None),
     ("conflict", 409, None),
@@ -54,6 +55,7 @@ pub(crate) fn named(kind: &str) -> Refusal {
     match kind {
         "busy" => Error::Busy { key: key() }.into(),
         "timed-out" => Error::TimedOut { key: key(), waited }.into(),
+        "not-replicated" => Error::NotReplicated { key: key(), acked: 0, wanted: 1 }.into(),
         "lost" => Error::Lost { key: key(), reason: LossReason::Expired }.into(),
         "maybe-committed" => {
             Error::MaybeCommitted { key: key(), fault: fault(FaultKind::NoReply) }.into()

@@ -1,13 +1,17 @@
 //! Renewals, doubts and losses, which the keeper tells of on its own thread, by every driver.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
-use tairlock::LossReason;
+use tairlock::{Confirm, Error, LossReason};
 use tairlock_tests::{
-    Proxy, for_each_world as for_each_driver, place::Place, proxy::Fault, world::World,
+    Proxy, Server, fleet::Replicated, for_each_world as for_each_driver, place::Place,
+    proxy::Fault, world::World,
 };
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
@@ -15,7 +19,11 @@ use tracing_subscriber::{
     layer::{Context, SubscriberExt as _},
 };
 
-use crate::{BOUND, ask, client, client_at, name, scrape::count, server, soon, take, told};
+use crate::{
+    BOUND, ask, client, client_at, name,
+    scrape::{acquires, count},
+    server, soon, take, told,
+};
 
 for_each_driver!(
     a_renewal_is_counted_with_what_was_left,
@@ -24,6 +32,7 @@ for_each_driver!(
     what_vanished_is_told,
     what_was_held_for_too_long_is_told,
     a_silent_server_is_told_before_the_loss,
+    copies_that_are_missing_are_told_before_the_loss,
     a_loss_that_the_release_finds_is_told,
     a_lost_reply_to_a_release_is_no_loss,
     the_keeper_tells_whom_the_asker_told,
@@ -112,6 +121,26 @@ fn a_silent_server_is_told_before_the_loss(world: &dyn World) {
     drop(store);
     proxy.black_hole(false);
     drop(guard);
+}
+
+fn copies_that_are_missing_are_told_before_the_loss(world: &dyn World) {
+    let name = name(world, "unconfirmed");
+    let fleet = Replicated::start(Server::redis7, 1).expect("a replica");
+    let client = client_at(world, fleet.primary().url());
+    let ask = ask(name).ttl(900).confirm(Confirm::replicas(1).within(Duration::from_millis(100)));
+    let guard = take(&*client, &ask);
+    fleet.link(0).stall();
+    assert_eq!(guard.lease().wait_lost(BOUND), Some(LossReason::Unreachable));
+    lost(name, "unreachable");
+    assert!(count("tairlock_renewals_total", name, &[("outcome", "unconfirmed")]) >= 1.0);
+    let store = told::store();
+    let told = store.said("a renewal was not confirmed", name);
+    assert_eq!(told.len(), 1, "once, not at every try");
+    assert_eq!(told[0].fields["fault"], "0 of 1 copies had it in time");
+    drop(store);
+
+    assert!(matches!(client.acquire(&ask), Err(Error::NotReplicated { .. })));
+    assert_eq!(acquires(name, "not_replicated"), 1.0);
 }
 
 fn a_loss_that_the_release_finds_is_told(world: &dyn World) {

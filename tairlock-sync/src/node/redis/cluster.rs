@@ -22,6 +22,7 @@ use super::{
     connector::{Connector, Manner},
     ears::Ears,
     own::{OwnLine, OwnPool},
+    spare::SpareLines,
 };
 use crate::drive::lock;
 
@@ -46,6 +47,7 @@ pub(super) struct Member {
     pub(super) connector: Arc<Connector>,
     commands: OwnPool,
     keeper: OwnLine,
+    spare: SpareLines,
 }
 
 /// What a connection is for.
@@ -55,6 +57,8 @@ pub(crate) enum Role {
     Commands,
     /// Renewals, and releases in place of guards.
     Keeper,
+    /// Renewals that copies confirm.
+    Confirm,
 }
 
 impl Cluster {
@@ -82,7 +86,8 @@ impl Cluster {
         let connector = Arc::new(connector.map_err(failed)?);
         let commands = OwnPool::new(Arc::clone(&connector), self.pool_size);
         let keeper = OwnLine::new(Arc::clone(&connector));
-        let member = Arc::new(Member { connector, commands, keeper });
+        let spare = SpareLines::new(Arc::clone(&connector));
+        let member = Arc::new(Member { connector, commands, keeper, spare });
         nodes.insert(at.clone(), Arc::clone(&member));
         Ok(member)
     }
@@ -112,6 +117,7 @@ impl Cluster {
                 let replies = match role {
                     Role::Commands => member.commands.say(&slots(), share),
                     Role::Keeper => member.keeper.say(&slots(), share),
+                    Role::Confirm => member.spare.say(&slots(), share),
                 };
                 read_slots(replies?.pop(), &source)
             });
@@ -199,6 +205,7 @@ impl Line for ClusterLine {
             match self.role {
                 Role::Commands => member.commands.ask(&leg.op, manner, left),
                 Role::Keeper => member.keeper.ask(&leg.op, manner, left),
+                Role::Confirm => member.spare.ask(&leg.op, manner, left),
             }
         })
     }
@@ -217,6 +224,7 @@ impl Line for ClusterLine {
         let reply = match self.role {
             Role::Commands => member.commands.call_if_free(&leg.op, within)?,
             Role::Keeper => member.keeper.call_if_free(&leg.op, within)?,
+            Role::Confirm => member.spare.call_if_free(&leg.op, within)?,
         };
         let mut topology = lock(&self.cluster.topology);
         journey.hear(leg, reply.clone(), &mut topology, time::now());

@@ -8,7 +8,7 @@ use std::{
 
 use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     dialect::{self, Batch, Reply, Speech},
     doctor::Report,
     proto::{Op, Verdict},
@@ -122,7 +122,11 @@ impl Connector {
     }
 
     /// What a crash or a failover can take from locks on the server.
-    pub(super) fn examine(&self, seat: &mut Seat) -> Result<Report, Fault> {
+    pub(super) fn examine(
+        &self,
+        seat: &mut Seat,
+        confirm: Option<Confirm>,
+    ) -> Result<Report, Fault> {
         let key = unused_key(&self.prefix).ok_or_else(|| {
             Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
         })?;
@@ -132,7 +136,8 @@ impl Connector {
         let took = began.elapsed();
         let place = address(self.client.get_connection_info());
         let speech = &self.opened(seat, self.within)?.speech;
-        Ok(Report::of(place, &dialect::diagnose(&replies, speech, asked, took)))
+        let facts = dialect::diagnose(&replies, speech, asked, took);
+        Ok(Report::of(place, &facts.confirmed_by(confirm)))
     }
 
     /// Sends what `op` begins with, connecting first where that is needed.
@@ -239,23 +244,20 @@ impl Connector {
         let connect_within = manner.connect_within.unwrap_or(self.within).min(self.within);
         let Open { connection, speech, patience, known } = self.opened(seat, connect_within)?;
         let mut wire = Wire { connection, patience };
-        match wire.exchange(op, speech, manner.asking, within) {
-            Ok(answer) if Verdict::is_from_a_replica(&answer) => {
+        let (answer, lost) = wire.carry(op, speech, manner.asking, within);
+        match lost {
+            None if Verdict::is_from_a_replica(&answer) => {
                 // After a failover none of the open ones leads to the primary.
                 self.outage.declare(*known);
                 seat.0 = None;
-                answer
             }
-            Ok(answer) => {
-                *known = Instant::now();
-                answer
-            }
-            Err(fault) => {
+            None => *known = Instant::now(),
+            Some(fault) => {
                 self.outage.note(&fault, *known);
                 seat.0 = None;
-                Err(fault)
             }
         }
+        answer
     }
 
     fn opened<'a>(&self, seat: &'a mut Seat, within: Duration) -> Result<&'a mut Open, Fault> {

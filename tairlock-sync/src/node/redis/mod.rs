@@ -10,6 +10,7 @@ mod listening;
 mod own;
 #[cfg(feature = "sentinel")]
 pub(crate) mod sentinel;
+mod spare;
 mod wire;
 
 use std::{
@@ -20,6 +21,7 @@ use std::{
 pub(crate) use connector::Connector;
 pub(crate) use given::GivenPool;
 pub(crate) use own::{OwnLine, OwnPool};
+pub(crate) use spare::SpareLines;
 use tairlock::{Fault, FaultKind};
 
 /// When a connection was last found dead. What was open then is not trusted any more: a server that

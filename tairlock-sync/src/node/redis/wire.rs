@@ -78,6 +78,39 @@ impl Wire<'_> {
         }
     }
 
+    /// As [`Wire::exchange`], through every step of what copies are to confirm. What broke the connection, if
+    /// something did, comes second: after that nothing is sent down it.
+    pub(super) fn carry(
+        &mut self,
+        op: &Op,
+        speech: &Speech,
+        asking: bool,
+        within: Duration,
+    ) -> (Result<Verdict, Fault>, Option<Fault>) {
+        let Op::Confirmed(confirmed) = op else {
+            return match self.exchange(op, speech, asking, within) {
+                Ok(answer) => (answer, None),
+                Err(fault) => (Err(fault.clone()), Some(fault)),
+            };
+        };
+        let mut confirming = match speech.confirming(confirmed) {
+            Ok(confirming) => confirming,
+            Err(fault) => return (Err(fault), None),
+        };
+        let mut lost = None;
+        loop {
+            let (op, within) = confirming.ask();
+            let reply = match &lost {
+                None => self.exchange(&op, speech, asking, within),
+                Some(fault) => Err(Fault::clone(fault)),
+            };
+            let reply = reply.unwrap_or_else(|fault| Err(lost.insert(fault).clone()));
+            if let Some(answer) = confirming.hear(reply) {
+                return (answer, lost);
+            }
+        }
+    }
+
     /// Turns to database `db`, unless that is 0, and finds out what the server can do. The outer error
     /// is the connection's.
     pub(super) fn enter(

@@ -180,3 +180,30 @@ fn renewals_wait_for_a_silent_node_for_half_of_the_time_at_most() {
     let mut journey = Journey::new(Op::Inspect(Key::new(key).unwrap()));
     assert_eq!(ports(&mut journey, &mut topology, soon), [1]);
 }
+
+#[test]
+fn copies_confirm_what_each_node_renewed() {
+    let mut topology = known();
+    let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
+    let batch = Op::RenewMany(names.iter().map(|name| renewal(name)).collect());
+    let confirm = Confirm::replicas(1).within(Duration::from_millis(7));
+    let each = Duration::from_secs(1);
+    let mut journey = Journey::new(batch.confirmed(Some(confirm), each));
+    let few = Verdict::Unconfirmed { acked: 0, wanted: 1, stays: false };
+    let legs = journey.legs(&mut topology, NOW);
+    assert_eq!(legs.iter().map(|leg| leg.to.port).collect::<Vec<_>>(), [1, 2]);
+    for leg in &legs {
+        let Op::Confirmed(asked) = &leg.op else { panic!("{:?}", leg.op) };
+        assert_eq!((asked.confirm, asked.each), (confirm, each));
+        let Op::RenewMany(some) = &asked.op else { panic!("{asked:?}") };
+        // Node 2 has lost its replica.
+        let verdict = if leg.to == node(1) { Verdict::Renewed } else { few.clone() };
+        let many = Verdict::Many(vec![Ok(verdict); some.len()]);
+        journey.hear(leg, Ok(many), &mut topology, NOW);
+    }
+    let Ok(Verdict::Many(answers)) = journey.answer() else { panic!("not many") };
+    for (name, answer) in names.iter().zip(answers) {
+        let here = owner(&topology, name) == node(1);
+        assert_eq!(answer, Ok(if here { Verdict::Renewed } else { few.clone() }), "{name}");
+    }
+}
