@@ -5,6 +5,8 @@ mod connecting;
 mod detection;
 mod faults;
 mod lost_replies;
+#[cfg(feature = "tokio")]
+mod stopped;
 mod versioned;
 mod wire;
 
