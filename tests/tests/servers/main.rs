@@ -5,6 +5,7 @@ mod connecting;
 mod detection;
 mod faults;
 mod lost_replies;
+mod meanwhile;
 #[cfg(feature = "tokio")]
 mod stopped;
 mod versioned;
