@@ -1,11 +1,15 @@
 //! What a user notices on real servers, beyond the laws: what is sent, and what faults look like.
 
+mod cancelling;
 mod confirming;
 mod connecting;
 mod detection;
 mod faults;
 mod fences;
 mod lost_replies;
+mod meanwhile;
+#[cfg(feature = "tokio")]
+mod stopped;
 mod versioned;
 mod waiting;
 mod wire;
