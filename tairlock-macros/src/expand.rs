@@ -5,13 +5,14 @@ use quote::{ToTokens, quote_spanned};
 
 use crate::{
     args::Arguments,
-    model::{self, Lock, Model, Output, Work},
+    item::{self, Output},
+    model::{Lock, Model, Work},
     template::{Key, Part},
 };
 
 impl ToTokens for Model {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let names = model::names(&self.function.sig);
+        let names = item::names(&self.function.sig);
         let body = match &self.work {
             Work::Async { arguments, body, output } => {
                 let pin = pin(&self.locks[0].krate, output);
@@ -100,7 +101,8 @@ fn lock(private: &TokenStream, options: &crate::options::Options, names: &[Ident
     }
 }
 
-fn key(private: &TokenStream, key: &Key, names: &[Ident]) -> TokenStream {
+/// The expression that makes a key, in a function whose arguments are called `names`.
+pub(crate) fn key(private: &TokenStream, key: &Key, names: &[Ident]) -> TokenStream {
     let span = Span::mixed_site();
     let parts = match key {
         Key::Expr(expr) => return expr.to_token_stream(),
@@ -149,7 +151,7 @@ fn resolve(tokens: TokenStream, names: &[Ident]) -> TokenStream {
 }
 
 /// Says the return type inside of an async block, as nothing else can.
-fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
+pub(crate) fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
     let Output { ty, nameable, span } = output;
     let span = span.resolved_at(Span::mixed_site());
     nameable.then(|| {
@@ -164,13 +166,13 @@ fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
 }
 
 /// The body with its arguments in front.
-fn bound(arguments: &Arguments, body: &Group) -> TokenStream {
+pub(crate) fn bound(arguments: &Arguments, body: &Group) -> TokenStream {
     let body = scope(body);
     quote_spanned!(Span::mixed_site()=> #arguments #body)
 }
 
 /// A block whose temporaries end with it, before the arguments around it, as a function's do; a block
 /// in a block does not see to that before edition 2024, and rustc finds its braces unnecessary.
-fn scope(block: &Group) -> TokenStream {
+pub(crate) fn scope(block: &Group) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> match () { () => #block })
 }

@@ -4,11 +4,13 @@
 mod args;
 mod expand;
 mod function;
+mod item;
 mod krate;
 mod literal;
 mod model;
 mod options;
 mod shape;
+mod table;
 mod template;
 
 use proc_macro::TokenStream;
@@ -19,7 +21,7 @@ use quote::ToTokens;
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     let expansion = match model::Model::new(args.into(), item.into()) {
         Ok(model) => model.into_token_stream(),
-        Err(model::Refusal { error, mut item }) => {
+        Err(item::Refusal { error, mut item }) => {
             item.extend(error.into_compile_error());
             item
         }
