@@ -49,11 +49,15 @@ fn wrap(
 ) -> TokenStream {
     let span = Span::mixed_site();
     let innermost_first = locks.iter().rev();
-    innermost_first.fold(body, |body, Lock { krate, options }| {
+    innermost_first.fold(body, |body, Lock { krate, options, is_repeated }| {
         let private = quote_spanned!(span=> #krate::__private);
         let lock = lock(&private, options, names);
         let lease = options.lease.as_ref().map(|given| &given.value.0);
         let lease = lease.map_or_else(|| quote_spanned!(span=> _), ToTokens::to_token_stream);
+        // In a retry, what the body uses must be there for the next attempt too.
+        let by_value = (!is_repeated).then(|| quote_spanned!(span=> move));
+        let rebound = (*is_repeated && options.lease.is_some())
+            .then(|| quote_spanned!(span=> let #lease = #lease;));
         // Types are named here so that a wrong one is reported at the return type.
         let Output { ty, nameable, span: ty_span } = output;
         let types = if *nameable { ty.clone() } else { quote_spanned!(span=> _) };
@@ -68,12 +72,12 @@ fn wrap(
         let (generics, closure, end) = match (is_async, options.or_else.is_some()) {
             (true, or) => (
                 if or { quote_spanned!(span=> _, _, _) } else { quote_spanned!(span=> _, _) },
-                quote_spanned!(span=> move |#lease| async move { #body }),
+                quote_spanned!(span=> #by_value |#lease| async #by_value { #rebound #body }),
                 Some(quote_spanned!(span=> .await)),
             ),
             (false, or) => (
                 if or { quote_spanned!(span=> _, _) } else { quote_spanned!(span=> _) },
-                quote_spanned!(span=> move |#lease| -> #ty { #body }),
+                quote_spanned!(span=> #by_value |#lease| -> #ty { #body }),
                 None,
             ),
         };

@@ -3,7 +3,7 @@
 
 use proc_macro2::{Group, Span, TokenStream};
 use quote::ToTokens;
-use syn::{Attribute, Meta, Signature, spanned::Spanned};
+use syn::{Attribute, Signature, spanned::Spanned};
 
 use crate::{
     args::Arguments,
@@ -11,6 +11,7 @@ use crate::{
     item::{self, Errors, Output, Refusal, Words, names},
     krate::Runtime,
     options::Options,
+    order, retry,
     shape::{Shape, Within},
     template::mentions,
 };
@@ -38,6 +39,8 @@ pub(crate) struct Model {
 pub(crate) struct Lock {
     pub(crate) krate: TokenStream,
     pub(crate) options: Options,
+    /// Whether it is taken once per attempt of a retry around it.
+    pub(crate) is_repeated: bool,
 }
 
 /// What runs under the locks.
@@ -68,7 +71,8 @@ impl Model {
         item::check_signature(&WORDS, &function.sig, &mut errors);
         let body = item::find_body(&WORDS, &function, &mut errors);
         let shape = item::find_shape(&WORDS, &function.sig, &body, &mut errors);
-        let locks = find_locks(options, &function.sig, &shape, &mut errors);
+        let is_repeated = order::is_inside_a_retry(&function.attrs);
+        let locks = find_locks(options, &function.sig, &shape, is_repeated, &mut errors);
         if let Some(error) = errors.0 {
             // What only a key uses would be found unused now.
             let item = quote::quote!(#[allow(unused_variables)] #function);
@@ -130,6 +134,7 @@ fn find_locks(
     options: Vec<Options>,
     sig: &Signature,
     shape: &Shape,
+    is_repeated: bool,
     errors: &mut Errors,
 ) -> Vec<Lock> {
     let (runtime, keyword) = match (sig.asyncness, shape) {
@@ -150,7 +155,7 @@ fn find_locks(
                 }
             },
         };
-        locks.push(Lock { krate, options });
+        locks.push(Lock { krate, options, is_repeated });
     }
     if let Some(error) = missing {
         errors.add(error);
@@ -159,18 +164,19 @@ fn find_locks(
 }
 
 /// Takes the further attributes of this name: all locks of a function are expanded together, because
-/// one at a time would take them in the reverse order.
+/// one at a time would take them in the reverse order. With a retry among them, those up to there.
 fn take_siblings(attrs: &mut Vec<Attribute>) -> Vec<(TokenStream, Span)> {
-    let is_sibling =
-        |attr: &Attribute| attr.path().segments.last().is_some_and(|s| s.ident == NAME);
-    let siblings = attrs.iter().filter(|attr| is_sibling(attr)).map(|attr| {
-        let args = match &attr.meta {
-            Meta::List(list) => list.tokens.clone(),
-            _ => TokenStream::new(),
-        };
-        (args, attr.path().span())
+    let mut siblings = Vec::new();
+    let mut is_beyond = false;
+    attrs.retain(|attr| {
+        let name = attr.path().segments.last().map(|last| last.ident.to_string());
+        is_beyond |= name.as_deref() == Some(retry::model::NAME);
+        let is_sibling = !is_beyond && name.as_deref() == Some(NAME);
+        if is_sibling {
+            let (args, _) = order::unmarked(order::arguments(attr));
+            siblings.push((args, attr.path().span()));
+        }
+        !is_sibling
     });
-    let siblings = siblings.collect();
-    attrs.retain(|attr| !is_sibling(attr));
     siblings
 }

@@ -72,7 +72,7 @@ fn time(limits: &Limits, input: ParseStream<'_>) -> Result<Time> {
     limits.check(input.parse()?)
 }
 
-fn duration(time: &Time, private: &TokenStream) -> TokenStream {
+pub(crate) fn duration(time: &Time, private: &TokenStream) -> TokenStream {
     match time {
         Time::Millis(millis, span) => {
             quote_spanned!(*span=> #private::core::time::Duration::from_millis(#millis))
@@ -81,7 +81,7 @@ fn duration(time: &Time, private: &TokenStream) -> TokenStream {
     }
 }
 
-fn user_tokens(time: &Time) -> TokenStream {
+pub(crate) fn user_tokens(time: &Time) -> TokenStream {
     match time {
         Time::Millis(..) => TokenStream::new(),
         Time::Expr(expr) => expr.to_token_stream(),

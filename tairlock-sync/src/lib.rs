@@ -73,7 +73,7 @@ pub use tairlock::{
     LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
 };
 #[cfg(feature = "macros")]
-pub use tairlock_macros::distributed_lock;
+pub use tairlock_macros::{distributed_lock, optimistic_retry};
 
 pub use self::{
     builder::ClientBuilder,

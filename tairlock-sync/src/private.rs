@@ -1,16 +1,18 @@
 //! What the attribute expands to. Exempt from semantic versioning: write nothing against it.
 
+#[path = "private/retry.rs"]
+mod retry;
+
 pub use core;
 pub use std;
 
 pub use tairlock::{
-    IsConflict, Lease,
+    Lease,
     core_private::{Outcome, Template},
-    value::{Change, DEFAULT_ATTEMPTS, DEFAULT_WITHIN},
 };
 
-pub use crate::versioned::Updating;
-use crate::{Client, Codec, Coded, Error, Lock, LockGuard, Versioned, default::default_client};
+pub use self::retry::*;
+use crate::{Client, Error, Lock, LockGuard, default::default_client};
 
 /// A lock on the default client. That there is none is said when the lock is asked for.
 pub fn default_lock(key: impl AsRef<[u8]>) -> Lock {
@@ -66,48 +68,4 @@ fn settle(guard: LockGuard) -> Option<Error> {
     let (key, state) = (guard.key().clone(), guard.state());
     let reason = tairlock::core_private::loss(state, guard.release().ok())?;
     Some(Error::Lost { key, reason })
-}
-
-/// A value on the default client. That there is none is said when it is asked for.
-pub fn default_versioned<T: Coded>(key: impl AsRef<[u8]>) -> Versioned<T> {
-    default_versioned_with(key, T::CODEC)
-}
-
-/// As [`default_versioned`], written by `codec`.
-pub fn default_versioned_with<T>(key: impl AsRef<[u8]>, codec: Codec<T>) -> Versioned<T> {
-    match default_client() {
-        Ok(client) => client.versioned_with(key, codec),
-        Err(error) => Versioned::refused(error, codec),
-    }
-}
-
-/// Begins an update whose body stands in the caller's own loop: `Updating::attempt` gives a copy,
-/// `Updating::change` says what the body left of it, `Updating::settle` whether to go on.
-///
-/// # Errors
-/// As [`Versioned::update`].
-pub fn updating<T>(versioned: &Versioned<T>) -> Result<Updating<'_, T>, Error> {
-    versioned.begin()
-}
-
-/// The budget and the pauses of a body that runs again after a conflict: [`Again::go_on`] says whether
-/// it may, once it may.
-#[derive(Debug)]
-pub struct Again(tairlock::proto::Again);
-
-/// For a body that may run `attempts` times within `within`.
-#[must_use]
-pub fn again(attempts: u32, within: std::time::Duration) -> Again {
-    let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
-    Again(tairlock::proto::Again::new(attempts, within, seed, tairlock::time::now()))
-}
-
-impl Again {
-    /// Pauses after a conflict; `false` if the budget is spent.
-    pub fn go_on(&mut self) -> bool {
-        let now = tairlock::time::now();
-        let Some(at) = self.0.after_conflict(now) else { return false };
-        std::thread::sleep(at.since(now));
-        true
-    }
 }

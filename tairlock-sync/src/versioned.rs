@@ -9,7 +9,7 @@ use tairlock::{
     proto::{Deed, Outcome},
     value::{Change, Recall, Stored, ValueOp, ValueRequest},
 };
-pub use updating::Updating;
+pub(crate) use updating::Updating;
 
 use crate::Client;
 

@@ -47,12 +47,14 @@ pub enum Error {
     },
     /// An update met conflicts for all of its budget; nothing was written.
     #[error(
-        "value {key:?} was not updated in {attempts} attempts within {elapsed:?}: others changed it \
-         each time; try again later, raise `max_attempts` or `within`, or take a lock"
+        "{} was not updated in {attempts} attempts within {elapsed:?}: others changed it each time; try \
+         again later, raise `max_attempts` or `within`, or take a lock",
+        Named(key.as_ref())
     )]
     Exhausted {
-        /// The value.
-        key: Key,
+        /// The value, where it is known: the conflict of a body under `#[optimistic_retry]` without a
+        /// key need not tell.
+        key: Option<Key>,
         /// How many times it was tried.
         attempts: u32,
         /// For how long.
@@ -169,12 +171,11 @@ impl Error {
             | Self::TimedOut { key, .. }
             | Self::Lost { key, .. }
             | Self::Conflict { key, .. }
-            | Self::Exhausted { key, .. }
             | Self::MaybeCommitted { key, .. }
             | Self::Absent { key }
             | Self::Decode { key, .. }
             | Self::Encode { key, .. } => Some(key),
-            Self::Backend { key, .. } => key.as_ref(),
+            Self::Backend { key, .. } | Self::Exhausted { key, .. } => key.as_ref(),
             Self::Config(_) | Self::NoDefaultClient | Self::Closed => None,
         }
     }
@@ -231,6 +232,18 @@ impl fmt::Display for Moved {
             (Some(expected), None) => write!(f, "is gone instead of having version {expected}"),
             (None, Some(found)) => write!(f, "exists already, with version {found}"),
             (None, None) => write!(f, "changed meanwhile"),
+        }
+    }
+}
+
+/// "value `k`", or without the key.
+struct Named<'a>(Option<&'a Key>);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(key) => write!(f, "value {key:?}"),
+            None => f.write_str("a value"),
         }
     }
 }

@@ -93,6 +93,7 @@ pub mod options;
 mod outcome;
 pub mod proto;
 mod release;
+mod retry;
 mod template;
 pub mod time;
 mod token;
@@ -116,7 +117,7 @@ pub use ttl::Ttl;
 pub use value::{Codec, Coded, Expiry, Snapshot};
 
 #[cfg(feature = "macros")]
-pub use tairlock_macros::distributed_lock;
+pub use tairlock_macros::{distributed_lock, optimistic_retry};
 
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod builder;
@@ -154,7 +155,12 @@ pub use self::{
 #[doc(hidden)]
 pub mod core_private {
     //! What `tairlock-sync` shares with this crate and users do not see.
-    pub use crate::{outcome::Outcome, release::loss, template::Template};
+    pub use crate::{
+        outcome::Outcome,
+        release::loss,
+        retry::{Terms, once, per_attempt, repeat, repeat_or_else, update, update_or_else},
+        template::Template,
+    };
 }
 
 #[cfg(any(feature = "tokio", feature = "smol"))]

@@ -4,7 +4,7 @@ mod updating;
 
 use std::{fmt, sync::Arc};
 
-pub use updating::Updating;
+pub(crate) use updating::Updating;
 
 use crate::{
     Client, Codec, Error, Key, Snapshot,

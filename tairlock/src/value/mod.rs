@@ -43,6 +43,12 @@ pub enum Expiry {
     Keep,
 }
 
+impl From<Duration> for Expiry {
+    fn from(duration: Duration) -> Self {
+        Self::After(duration)
+    }
+}
+
 impl Expiry {
     const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 

@@ -7,6 +7,7 @@ mod drops;
 mod hygiene;
 mod keys;
 mod neighbours;
+mod retry;
 mod shapes;
 
 use std::sync::OnceLock;
