@@ -2,37 +2,35 @@
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
+use syn::ext::IdentExt;
 
 use crate::{
     args::Arguments,
+    choices::Keys,
     item::{self, Output},
     model::{Lock, Model, Work},
+    options::Options,
     template::{Key, Part},
 };
 
 impl ToTokens for Model {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let names = item::names(&self.function.sig);
+        let label = self.function.sig.ident.unraw().to_string();
+        let wrap =
+            |output, is_async, body| wrap(&self.locks, &names, &label, output, is_async, body);
         let body = match &self.work {
             Work::Async { arguments, body, output } => {
-                let pin = pin(&self.locks[0].krate, output);
-                let body = bound(arguments, body);
-                wrap(
-                    &self.locks,
-                    &names,
-                    output,
-                    true,
-                    quote_spanned!(Span::mixed_site()=> #pin #body),
-                )
+                let (pin, body) = (pin(&self.locks[0].krate, output), bound(arguments, body));
+                wrap(output, true, quote_spanned!(Span::mixed_site()=> #pin #body))
             }
             Work::Blocking { arguments, body, output } => {
-                wrap(&self.locks, &names, output, false, bound(arguments, body))
+                wrap(output, false, bound(arguments, body))
             }
             Work::Within { within, output } => {
-                let block = scope(&within.block);
-                let pin = pin(&self.locks[0].krate, output);
+                let (pin, block) = (pin(&self.locks[0].krate, output), scope(&within.block));
                 let body = quote_spanned!(Span::mixed_site()=> #pin #block);
-                within.with_block(wrap(&self.locks, &names, output, true, body))
+                within.with_block(wrap(output, true, body))
             }
         };
         self.function.with_body(&body, tokens);
@@ -43,6 +41,7 @@ impl ToTokens for Model {
 fn wrap(
     locks: &[Lock],
     names: &[Ident],
+    label: &str,
     output: &Output,
     is_async: bool,
     body: TokenStream,
@@ -51,57 +50,100 @@ fn wrap(
     let innermost_first = locks.iter().rev();
     innermost_first.fold(body, |body, Lock { krate, options, is_repeated }| {
         let private = quote_spanned!(span=> #krate::__private);
-        let lock = lock(&private, options, names);
+        let lock = lock(&private, options, names, label);
         let lease = options.lease.as_ref().map(|given| &given.value.0);
         let lease = lease.map_or_else(|| quote_spanned!(span=> _), ToTokens::to_token_stream);
         // In a retry, what the body uses must be there for the next attempt too.
         let by_value = (!is_repeated).then(|| quote_spanned!(span=> move));
         let rebound = (*is_repeated && options.lease.is_some())
             .then(|| quote_spanned!(span=> let #lease = #lease;));
-        // Types are named here so that a wrong one is reported at the return type.
-        let Output { ty, nameable, span: ty_span } = output;
-        let types = if *nameable { ty.clone() } else { quote_spanned!(span=> _) };
-        let at_type = ty_span.resolved_at(span);
-        let (function, or_else) = match &options.or_else {
-            Some(given) => {
-                let or_else = &given.value.0;
-                (quote_spanned!(at_type=> hold_or), Some(quote_spanned!(span=> #or_else,)))
-            }
-            None => (quote_spanned!(at_type=> hold), None),
-        };
-        let (generics, closure, end) = match (is_async, options.or_else.is_some()) {
-            (true, or) => (
-                if or { quote_spanned!(span=> _, _, _) } else { quote_spanned!(span=> _, _) },
-                quote_spanned!(span=> #by_value |#lease| async #by_value { #rebound #body }),
-                Some(quote_spanned!(span=> .await)),
-            ),
-            (false, or) => (
-                if or { quote_spanned!(span=> _, _) } else { quote_spanned!(span=> _) },
-                quote_spanned!(span=> #by_value |#lease| -> #ty { #body }),
-                None,
-            ),
+        let answers = answers(&private, options, output);
+        let (closure, end) = if is_async {
+            let closure =
+                quote_spanned!(span=> #by_value |#lease| async #by_value { #rebound #body });
+            (closure, Some(quote_spanned!(span=> .await)))
+        } else {
+            let ty = &output.ty;
+            (quote_spanned!(span=> #by_value |#lease| -> #ty { #body }), None)
         };
         quote_spanned! {span=>
             let lock = #lock;
-            #private::#function::<#types, #generics>(lock, #or_else #closure) #end
+            #private::hold(lock, #answers, #closure) #end
         }
     })
 }
 
-/// The `Lock` that the options describe.
-fn lock(private: &TokenStream, options: &crate::options::Options, names: &[Ident]) -> TokenStream {
+/// What to answer in the place of the body. The type is named, so that a wrong one is reported where it
+/// stands, and once.
+fn answers(private: &TokenStream, options: &Options, output: &Output) -> TokenStream {
     let span = Span::mixed_site();
-    let key = options.key.as_ref().map(|given| key(private, &given.value, names));
+    let ty = if output.nameable { output.ty.clone() } else { quote_spanned!(span=> _) };
+    let at_type = output.span.resolved_at(span);
+    let skips = skips(options);
+    let word = |plain, skip| Ident::new(if skips { skip } else { plain }, at_type);
+    let answers = match &options.or_else {
+        Some(given) => {
+            let (or_else, word) = (&given.value.0, word("or_else", "skip_or_else"));
+            quote_spanned!(span=> #private::#word::<#ty, _>(#or_else))
+        }
+        None => {
+            let word = word("outcome", "skip");
+            quote_spanned!(span=> #private::#word::<#ty>())
+        }
+    };
+    let finish = options.on_lost.as_ref().is_some_and(|given| given.value.finish);
+    let finish = finish.then(|| quote_spanned!(span=> .finish()));
+    quote_spanned!(span=> #answers #finish)
+}
+
+fn skips(options: &Options) -> bool {
+    options.on_busy.as_ref().is_some_and(|given| given.value.skip)
+}
+
+/// The `Lock` that the options describe, or an `Option` of it.
+fn lock(private: &TokenStream, options: &Options, names: &[Ident], label: &str) -> TokenStream {
+    let span = Span::mixed_site();
+    let (keys, default, on) = match &options.keys {
+        Some(given) => (keys(private, &given.value, names), "default_locks", "locks_on"),
+        None => {
+            let key = options.key.as_ref().map(|given| key(private, &given.value, names));
+            (key.unwrap_or_default(), "default_lock", "lock_on")
+        }
+    };
+    let (default, on) = (Ident::new(default, span), Ident::new(on, span));
+    let label = options.name.is_none().then(|| quote_spanned!(span=> .name(#label)));
+    // Who does not mind to be skipped does not wait to be.
+    let wait = (skips(options) && options.wait.is_none())
+        .then(|| quote_spanned!(span=> .wait(#private::Duration::ZERO)));
     let setters = options.setters(private);
-    match &options.using {
+    let setters = quote_spanned!(span=> #label #wait #setters);
+    let lock = match &options.using {
         Some(using) => {
             let expr = &using.value.0;
             let first = expr.to_token_stream().into_iter().next();
             let at = first.map_or(span, |first| first.span().resolved_at(span));
             let reference = quote_spanned!(at=> &(#expr));
-            quote_spanned!(span=> #private::lock_on(#reference, #key) #setters)
+            quote_spanned!(span=> #private::#on(#reference, #keys) #setters)
         }
-        None => quote_spanned!(span=> #private::default_lock(#key) #setters),
+        None => quote_spanned!(span=> #private::#default(#keys) #setters),
+    };
+    match &options.when {
+        Some(given) => {
+            let condition = &given.value.0;
+            quote_spanned!(span=> if #condition { #private::Some(#lock) } else { #private::None })
+        }
+        None => lock,
+    }
+}
+
+fn keys(private: &TokenStream, keys: &Keys, names: &[Ident]) -> TokenStream {
+    let span = Span::mixed_site();
+    match keys {
+        Keys::Expr(expr) => Keys::iterated(expr),
+        Keys::Each(each) => {
+            let each = each.iter().map(|one| key(private, one, names));
+            quote_spanned!(span=> [#(#private::key(#each)),*])
+        }
     }
 }
 
@@ -160,8 +202,7 @@ pub(crate) fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
     let span = span.resolved_at(Span::mixed_site());
     nameable.then(|| {
         quote_spanned! {span=>
-            if let #krate::__private::core::option::Option::Some(output) =
-                #krate::__private::core::option::Option::None::<#ty>
+            if let #krate::__private::Some(output) = #krate::__private::None::<#ty>
             {
                 return output;
             }

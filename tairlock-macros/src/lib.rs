@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod choices;
 mod expand;
 mod function;
 mod item;
@@ -12,6 +13,8 @@ mod options;
 mod order;
 mod retry;
 mod shape;
+#[cfg(test)]
+mod shown;
 mod table;
 mod template;
 
@@ -20,6 +23,7 @@ use proc_macro2::TokenStream as Tokens;
 use quote::ToTokens;
 
 #[doc = include_str!("distributed_lock.md")]
+#[doc = include_str!("expansions.md")]
 #[proc_macro_attribute]
 pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
     expanded(model::NAME, args.into(), item.into(), model::Model::new).into()

@@ -25,6 +25,12 @@ pub(crate) const TTL: Limits =
 pub(crate) const WAIT: Limits =
     Limits { option: "wait", millis: 0..=u64::MAX, range: "0 (one try) or longer" };
 
+pub(crate) const MAX_HOLD: Limits =
+    Limits { option: "max_hold", millis: 10..=u64::MAX, range: "as long as the ttl or longer" };
+
+pub(crate) const MIN_HOLD: Limits =
+    Limits { option: "min_hold", millis: 0..=24 * 86_400_000, range: "0 (none) to 24 days" };
+
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
     ("us", 1_000),

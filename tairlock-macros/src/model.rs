@@ -105,7 +105,7 @@ impl Work {
 fn parse_options(args: TokenStream, span: Span, sig: &Signature, errors: &mut Errors) -> Options {
     let (options, error) = Options::parse(args);
     // A `key` that did not parse is not missing.
-    if options.key.is_none() && error.is_none() {
+    if options.key.is_none() && options.keys.is_none() && error.is_none() {
         errors.at(
             span,
             format!(
@@ -117,6 +117,12 @@ fn parse_options(args: TokenStream, span: Span, sig: &Signature, errors: &mut Er
     }
     if let Some(error) = error {
         errors.add(error);
+    }
+    if let (Some(_), Some(keys)) = (&options.key, &options.keys) {
+        errors.at(
+            keys.name.span(),
+            "`key` is one lock and `keys` are several: put all of them into `keys`",
+        );
     }
     if let Some(lease) = &options.lease {
         let lease = &lease.value.0;
@@ -145,6 +151,15 @@ fn find_locks(
     let mut missing = None;
     let mut locks = Vec::new();
     for options in options {
+        if let (Runtime::Blocking, Some(on_lost)) = (runtime, &options.on_lost)
+            && !on_lost.value.finish
+        {
+            errors.at(
+                on_lost.value.word.span(),
+                "a blocking body cannot be cut off, and runs to its end: remove `on_lost`, or make this \
+                 an `async fn`",
+            );
+        }
         let krate = match &options.krate {
             Some(given) => given.value.0.to_token_stream(),
             None => match runtime.path(NAME, keyword) {

@@ -7,7 +7,8 @@ use quote::{ToTokens, quote_spanned};
 use syn::{Error, Expr, Ident, Path, Result, parse::ParseStream};
 
 use crate::{
-    literal::{Limits, TTL, Time, WAIT},
+    choices::{Keys, Name, OnBusy, OnLost, When},
+    literal::{Limits, MAX_HOLD, MIN_HOLD, TTL, Time, WAIT},
     table::{Value, options},
     template::Key,
 };
@@ -15,10 +16,19 @@ use crate::{
 options! {
     "an option is `name = value`; the lock's name is an option too: `key = \"order:{order_id}\"`";
     // name               value    an example                              also known as
-    "key"      key:       Key,     "key = \"order:{order_id}\"",           ["id", "resource", "lock", "name"];
+    "key"      key:       Key,     "key = \"order:{order_id}\"",           ["id", "resource", "lock"];
+    "keys"     keys:      Keys,    "keys = [\"from:{from}\", \"to:{to}\"]", ["locks", "multi", "resources"];
     "ttl"      ttl:       Ttl,     "ttl = 5",                              ["lease_time", "expire", "expiry", "expires", "duration", "px", "ex"];
     "wait"     wait:      Wait,    "wait = \"500ms\"",                     ["timeout", "wait_time", "acquire_timeout", "max_wait"];
-    "renew"    renew:     Renew,   "renew = false",                        ["renewal", "extend", "watchdog", "keep_alive"];
+    "renew"    renew:     Flag,    "renew = false",                        ["renewal", "extend", "watchdog", "keep_alive"];
+    "max_hold" max_hold:  MaxHold, "max_hold = \"5m\"",                    ["max_time", "limit", "at_most", "lock_at_most_for"];
+    "min_hold" min_hold:  MinHold, "min_hold = \"30s\"",                   ["min_time", "at_least", "lock_at_least_for"];
+    "fence"    fence:     Flag,    "fence = true",                         ["fencing", "fencing_token"];
+    "reentrant" reentrant: Flag,   "reentrant = true",                     ["recursive", "nested", "reentry"];
+    "name"     name:      Name,    "name = \"settlement\"",                ["label", "span", "metric"];
+    "when"     when:      When,    "when = amount > 100",                  ["condition", "only_if", "unless", "if"];
+    "on_busy"  on_busy:   OnBusy,  "on_busy = skip",                       ["skip", "if_busy", "skip_if_busy"];
+    "on_lost"  on_lost:   OnLost,  "on_lost = finish",                     ["if_lost", "on_loss", "cancel"];
     "using"    using:     Using,   "using = self.client",                  ["client", "with", "on", "pool", "connection"];
     "lease"    lease:     Lease,   "lease = lease",                        ["guard", "handle"];
     "or_else"  or_else:   OrElse,  "or_else = |error| Outcome::Busy",      ["on_error", "fallback", "default", "otherwise"];
@@ -35,37 +45,37 @@ impl Value for Key {
     }
 }
 
-/// `ttl`: a setter.
-pub(crate) struct Ttl(Time);
-/// `wait`: a setter.
-pub(crate) struct Wait(Time);
+/// Options that are a time, and a setter.
+macro_rules! times {
+    ($($(#[$doc:meta])* $name:ident: $limits:ident;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name(Time);
 
-impl Value for Ttl {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        time(&TTL, input).map(Self)
-    }
+        impl Value for $name {
+            fn parse(input: ParseStream<'_>) -> Result<Self> {
+                time(&$limits, input).map(Self)
+            }
 
-    fn argument(&self, private: &TokenStream) -> Option<TokenStream> {
-        Some(duration(&self.0, private))
-    }
+            fn argument(&self, private: &TokenStream) -> Option<TokenStream> {
+                Some(duration(&self.0, private))
+            }
 
-    fn tokens(&self) -> TokenStream {
-        user_tokens(&self.0)
-    }
+            fn tokens(&self) -> TokenStream {
+                user_tokens(&self.0)
+            }
+        }
+    )*};
 }
 
-impl Value for Wait {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        time(&WAIT, input).map(Self)
-    }
-
-    fn argument(&self, private: &TokenStream) -> Option<TokenStream> {
-        Some(duration(&self.0, private))
-    }
-
-    fn tokens(&self) -> TokenStream {
-        user_tokens(&self.0)
-    }
+times! {
+    /// `ttl`
+    Ttl: TTL;
+    /// `wait`
+    Wait: WAIT;
+    /// `max_hold`
+    MaxHold: MAX_HOLD;
+    /// `min_hold`
+    MinHold: MIN_HOLD;
 }
 
 fn time(limits: &Limits, input: ParseStream<'_>) -> Result<Time> {
@@ -75,7 +85,7 @@ fn time(limits: &Limits, input: ParseStream<'_>) -> Result<Time> {
 pub(crate) fn duration(time: &Time, private: &TokenStream) -> TokenStream {
     match time {
         Time::Millis(millis, span) => {
-            quote_spanned!(*span=> #private::core::time::Duration::from_millis(#millis))
+            quote_spanned!(*span=> #private::Duration::from_millis(#millis))
         }
         Time::Expr(expr) => expr.to_token_stream(),
     }
@@ -88,10 +98,10 @@ pub(crate) fn user_tokens(time: &Time) -> TokenStream {
     }
 }
 
-/// `renew`: a setter.
-pub(crate) struct Renew(Expr);
+/// `renew`, `reentrant`, `fence`: a setter.
+pub(crate) struct Flag(Expr);
 
-impl Value for Renew {
+impl Value for Flag {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         input.parse().map(Self)
     }

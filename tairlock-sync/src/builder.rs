@@ -2,11 +2,15 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tairlock::{ConfigError, Error, Label, memory::SharedStore, options::Limits};
+use tairlock::{
+    ConfigError, Error, Label,
+    memory::SharedStore,
+    options::{Limits, Wake},
+};
 
 use crate::{
     Client,
-    node::{MemoryLine, Node, SharedLine},
+    node::{MemoryNode, Node, SharedLine},
 };
 
 /// Builds a [`Client`]. Begin with [`Client::builder`].
@@ -33,6 +37,7 @@ pub struct ClientBuilder {
     prefix: Vec<u8>,
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
+    wake: Wake,
 }
 
 /// Makes the node once everything has been said.
@@ -63,7 +68,7 @@ impl ClientBuilder {
     pub fn store(self, store: Arc<SharedStore>) -> Self {
         self.with_server(Box::new(|site| match site.given {
             Some(_) => Err(ConfigError::Builder("a client in memory has no pool")),
-            None => Ok(Node::of(Arc::new(MemoryLine(store)))),
+            None => Ok(MemoryNode::node(store)),
         }))
     }
 
@@ -103,6 +108,14 @@ impl ClientBuilder {
         self
     }
 
+    /// How the client learns that a lock which another client held is free. Defaults to [`Wake::Push`]:
+    /// where the server tracks keys (`CLIENT TRACKING`) and lets this user do so, it says so on two
+    /// connections, which are opened when they are first needed, to a thread.
+    pub const fn wake(mut self, wake: Wake) -> Self {
+        self.wake = wake;
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -113,8 +126,8 @@ impl ClientBuilder {
     }
 
     pub(crate) fn build_in_memory(self) -> Client {
-        let node = Node::of(Arc::new(MemoryLine(Arc::default())));
-        Client::new(node, self.prefix.into(), Label::default(), self.limits)
+        let node = MemoryNode::node(Arc::default());
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
     }
 
     pub(crate) fn with_server(mut self, server: MakeNode) -> Self {
@@ -153,7 +166,7 @@ impl ClientBuilder {
                 return Err(ConfigError::Builder(help));
             }
         };
-        Ok(Client::new(node, site.prefix, label, limits))
+        Ok(Client::new(node, site.prefix, label, limits, self.wake))
     }
 }
 

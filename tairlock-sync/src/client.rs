@@ -11,13 +11,16 @@ use std::{
 use tairlock::{
     Error, Key, Label, Operation,
     bell::Queue,
-    options::{Limits, Request},
+    core_private::Several,
+    options::{Limits, Request, Wake},
+    proto::Crowds,
     value::Values,
 };
 
 use crate::{
-    ClientBuilder, Lock,
+    ClientBuilder, Lock, LockAll,
     keep::Keep,
+    listen::Listener,
     node::{Node, SharedLine},
 };
 
@@ -40,6 +43,9 @@ pub(crate) struct Inner {
     pub(crate) commands: SharedLine,
     pub(crate) keep: Arc<Keep>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) crowds: Arc<Crowds>,
+    /// `None` where the client is to poll.
+    pub(crate) listener: Option<Arc<Listener>>,
     pub(crate) values: Arc<Values>,
     pub(crate) label: Label,
     pub(crate) limits: Limits,
@@ -69,6 +75,14 @@ impl Client {
         Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(Request::new))
     }
 
+    /// Several locks together, all or none: taken in the order of their keys' bytes, whoever asks, so that
+    /// two callers never wait for each other. A key that comes twice counts once; no key at all is
+    /// refused.
+    pub fn lock_all<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> LockAll {
+        let keys = keys.into_iter().map(|key| self.key(key.as_ref()));
+        LockAll::new(Ok(self.clone()), Several::new(keys))
+    }
+
     /// Grants nothing any more, ends every renewal, and releases every lock that is held.
     ///
     /// Waits for the releases for at most two response deadlines, and says whether all were answered;
@@ -86,17 +100,38 @@ impl Client {
     #[expect(clippy::must_use_candidate, reason = "what was not answered dies with its TTL")]
     pub fn close(&self) -> bool {
         self.0.closed.store(true, Ordering::Relaxed);
+        self.0.hush();
         self.0.keep.close();
         self.0.keep.drained(self.0.limits.response * 2)
     }
 
-    pub(crate) fn new(node: Node, prefix: Arc<[u8]>, label: Label, limits: Limits) -> Self {
-        let Node { commands, keeper } = node;
+    pub(crate) fn new(
+        node: Node,
+        prefix: Arc<[u8]>,
+        label: Label,
+        limits: Limits,
+        wake: Wake,
+    ) -> Self {
+        let Node { commands, keeper, listen } = node;
         let keep = Keep::new(keeper, limits.response);
-        let (queue, values) = (Arc::default(), Arc::default());
+        let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
+        let listen = listen.filter(|_| wake == Wake::Push);
+        let listener = listen.map(|listen| Listener::new(listen, Arc::clone(&queue)));
         let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
         let (seed, closed) = (AtomicU64::new(seed), AtomicBool::new(false));
-        Self(Arc::new(Inner { commands, keep, queue, values, label, limits, prefix, seed, closed }))
+        Self(Arc::new(Inner {
+            commands,
+            keep,
+            queue,
+            crowds,
+            listener,
+            values,
+            label,
+            limits,
+            prefix,
+            seed,
+            closed,
+        }))
     }
 
     /// Connects now, rather than at the first command.
@@ -111,12 +146,24 @@ impl Client {
         Key::with_prefix(&self.0.prefix, key).map_err(Error::from)
     }
 
+    /// A number that no other client has while this one lives.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }
 }
 
 impl Inner {
+    /// Ends the listener.
+    fn hush(&self) {
+        if let Some(listener) = &self.listener {
+            listener.close();
+        }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -129,6 +176,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.hush();
         self.keep.close();
     }
 }

@@ -80,7 +80,8 @@ impl ClientBuilder {
                 Some(given) => Arc::clone(given),
                 None => Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size)),
             };
-            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)) })
+            let listen = Some(Arc::clone(&connector) as _);
+            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), listen })
         }))
     }
 }

@@ -20,8 +20,8 @@ pub(crate) trait Port<R> {
     /// What interrupts a wait.
     fn listen(&self) -> EventListener;
 
-    /// The bell may have rung: is it for the machine to know?
-    fn rung(&self) -> bool;
+    /// The bell may have rung: is there something for the machine to know?
+    fn rung(&self) -> Option<Event>;
 
     /// The machine has nothing to do for now.
     fn waits(&self) {}
@@ -49,8 +49,8 @@ where
                 // Listening comes first: a ring after the question is not missed. The question is
                 // asked after a wait that ran out too, as a ring at that very moment is not reported.
                 bell = port.listen();
-                if port.rung() {
-                    lock(machine).handle(Event::Rung, time::now());
+                if let Some(event) = port.rung() {
+                    lock(machine).handle(event, time::now());
                 }
             }
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tairlock::{
     Error, Fault, Key, Lease, LeaseState, LossReason, Operation, Release,
+    core_private::{Held, lent},
     proto::{Op, Tenancy, Verdict, response_deadline},
     time,
 };
@@ -15,7 +16,8 @@ use crate::Client;
 /// A drop, in a panic too, sends the release over a free connection of the pool and waits for the answer
 /// for at most the response deadline. Where no connection is free, or the answer does not come, the
 /// release goes on in the background. A process that ends at once leaves the key to its TTL;
-/// [`Client::close`] waits for the releases.
+/// [`Client::close`] waits for the releases. With [`min_hold`](crate::Lock::min_hold) a release or drop
+/// before its time leaves the key for the rest of it.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -40,6 +42,29 @@ impl LockGuard {
         Self { client, lease, tenancy, over: false }
     }
 
+    /// A share in what a call around this one holds: for it, there is nothing to release.
+    pub(crate) fn lent(client: Client, held: Held) -> Self {
+        Self { client, lease: held.lease, tenancy: held.tenancy, over: true }
+    }
+
+    /// Whether it is a share in what a call around this one holds.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.over
+    }
+
+    /// What its owner is told if it is lost.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        match self.state() {
+            LeaseState::Lost(reason) => Some(Error::Lost { key: self.key().clone(), reason }),
+            _ => None,
+        }
+    }
+
+    /// What it holds, for the scope of a body.
+    pub(crate) fn held(&self) -> Held {
+        Held { client: self.client.id(), lease: self.lease.clone(), tenancy: self.tenancy }
+    }
+
     /// The lock's key, prefix included.
     #[must_use]
     pub fn key(&self) -> &Key {
@@ -52,7 +77,8 @@ impl LockGuard {
         &self.lease
     }
 
-    /// The fencing token, where one was asked for: a number that increases with every grant of the key.
+    /// The fence, where [`Lock::fence`](crate::Lock::fence) asked for one: a number that increases with
+    /// every grant of the key. The store that is written to must refuse a lower one than it has seen.
     #[must_use]
     pub fn fence(&self) -> Option<u64> {
         self.lease.fence()
@@ -90,18 +116,26 @@ impl LockGuard {
     /// [`Error::Backend`] if the server refuses the release (a permission is missing, say). A reply
     /// that is lost is no error but [`Release::Unknown`].
     pub fn release(mut self) -> Result<Release, Error> {
+        if self.is_lent() {
+            return Ok(lent(self.state()));
+        }
         let client = self.client.clone();
         let inner = client.inner();
-        self.begin();
-        let reply = inner.commands.call(&self.op(), self.within());
+        let op = self.begin();
+        let reply = inner.commands.call(&op, self.within());
         self.end(reply).map_err(|fault| {
             let key = Some(self.lease.key().clone());
             Error::Backend { key, operation: Operation::Release, fault }
         })
     }
 
-    fn begin(&self) {
-        self.client.inner().keep.with(|keeper| keeper.begin_release(&self.lease, self.tenancy));
+    /// Nothing is renewed from here on; answers what to send.
+    fn begin(&self) -> Op {
+        let (lease, tenancy, now) = (&self.lease, self.tenancy, time::now());
+        let inner = self.client.inner();
+        let op = inner.keep.with(|keeper| keeper.begin_release(lease, tenancy, now));
+        inner.crowds.released(lease.key(), now);
+        op
     }
 
     fn end(&mut self, reply: Result<Verdict, Fault>) -> Result<Release, Fault> {
@@ -111,10 +145,6 @@ impl LockGuard {
             .inner()
             .keep
             .with(|keeper| keeper.end_release(lease, tenancy, reply, time::now()))
-    }
-
-    fn op(&self) -> Op {
-        Op::Release { key: self.lease.key().clone(), token: self.lease.token().clone() }
     }
 
     fn within(&self) -> Duration {
@@ -127,8 +157,8 @@ impl Drop for LockGuard {
         if self.over {
             return;
         }
-        self.begin();
-        match self.client.inner().commands.call_if_free(&self.op(), self.within()) {
+        let op = self.begin();
+        match self.client.inner().commands.call_if_free(&op, self.within()) {
             // Nobody is there to be told what came of it.
             Some(reply) => _ = self.end(reply),
             None => {

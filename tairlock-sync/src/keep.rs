@@ -12,7 +12,7 @@ use std::{
 use event_listener::{Event, EventListener};
 use tairlock::{
     Fault,
-    proto::{Keeper, Op, Verdict},
+    proto::{self, Keeper, Op, Verdict},
     time,
 };
 
@@ -123,8 +123,8 @@ impl Port<Option<NoRoute>> for Keep {
         self.wake.listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<proto::Event> {
+        None
     }
 
     fn waits(&self) {

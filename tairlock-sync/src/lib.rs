@@ -30,7 +30,7 @@
 //! The lock is a *lease*: it ends by itself when its holder dies, so it can end before a holder that
 //! was paused knows. A guard is renewed while it lives, measures its own end from before the command
 //! that began it, and says when it is over ([`LockGuard::is_held`], [`LockGuard::wait_lost`]); what
-//! must not happen twice even then needs a fencing token that the store checks.
+//! must not happen twice even then needs a fence (`Lock::fence`) that the store checks.
 //!
 //! # Threads and connections
 //!
@@ -42,7 +42,7 @@
 //! # Features
 //!
 //! `redis` (default) for servers, `serde` (default) for values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the
-//! attribute. With `rustls`, *ring* does the cryptography unless the program has installed another
+//! attribute, `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the cryptography unless the program has installed another
 //! `rustls::crypto::CryptoProvider` before it connects.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -54,9 +54,13 @@ mod client;
 mod connect;
 mod default;
 mod drive;
+mod fenced;
 mod guard;
+mod inspect;
 mod keep;
+mod listen;
 mod lock;
+mod lock_all;
 mod node;
 mod versioned;
 
@@ -69,8 +73,9 @@ mod tests;
 
 #[doc(inline)]
 pub use tairlock::{
-    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, IsConflict, Key, Label, Lease,
-    LeaseState, LossReason, Operation, Release, Snapshot, Token, Ttl, memory,
+    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
+    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, Written,
+    memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::{distributed_lock, optimistic_retry};
@@ -79,7 +84,9 @@ pub use self::{
     builder::ClientBuilder,
     client::Client,
     default::{default_client, set_default},
+    fenced::Fenced,
     guard::LockGuard,
     lock::Lock,
+    lock_all::{LockAll, LockGuards},
     versioned::Versioned,
 };

@@ -1,13 +1,17 @@
 //! [`Lock`]: one lock as it is asked for, and the two ways to ask.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use event_listener::{Event, EventListener};
 use tairlock::{
     Error, Fault, FaultKind, Key, Operation, Token, Ttl,
     bell::Turn,
+    core_private::seek,
     options::Request,
-    proto::{Acquire, Grant, Op, Undo, Verdict},
+    proto::{self, Acquire, Op, Route, Undo, Verdict},
     time,
 };
 
@@ -49,22 +53,23 @@ impl Lock {
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
-    /// [`Error::Closed`] after [`Client::close`].
+    /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
+    /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
     pub fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
-        Self::take(client, request.clone())
+        Self::take(client, request)
     }
 
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
     ///
     /// # Errors
-    /// As [`Lock::acquire`], but never [`Error::Busy`] or [`Error::TimedOut`].
+    /// As [`Lock::acquire`], but never [`Error::Busy`], [`Error::TimedOut`] or [`Error::WouldDeadlock`].
     pub fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
-        match Self::take(client, request) {
+        match Self::take(client, &request) {
             Ok(guard) => Ok(Some(guard)),
-            Err(Error::Busy { .. }) => Ok(None),
+            Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -83,22 +88,23 @@ impl Lock {
 
     fn checked(&self) -> Result<(&Client, &Request), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let request = self.request.as_ref().map_err(Clone::clone)?;
+        let request = self.request.as_ref().map_err(Clone::clone)?.checked()?;
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
     }
 
-    fn take(client: &Client, request: Request) -> Result<LockGuard, Error> {
+    fn take(client: &Client, request: &Request) -> Result<LockGuard, Error> {
+        if let Some(held) = seek(client.id(), request)? {
+            return Ok(LockGuard::lent(client.clone(), held));
+        }
         let inner = client.inner();
-        let mut attempt = Attempt::begin(inner, &request);
+        let mut attempt = Attempt::begin(inner, request);
         let bell = attempt.listen();
         attempt.look_ahead();
-        let (sent, until) = drive::drive(&attempt.machine, &attempt, bell).granted(&request.key)?;
-        let turn = attempt.turn.take();
-        let Request { key, ttl, renew, .. } = request;
-        let token = attempt.token.clone();
-        let grant = Grant { key, token, ttl, renew, sent, until };
+        let acquired = drive::drive(&attempt.machine, &attempt, bell);
+        let grant = acquired.granted(request, &attempt.token)?;
+        let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
-            inner.keep.with(|keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+            inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         if closed {
             return Err(Error::Closed);
         }
@@ -127,7 +133,8 @@ impl<'a> Attempt<'a> {
     fn begin(inner: &'a Inner, request: &Request) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
-        let machine = Acquire::new(request, token.clone(), limit, seed, time::now());
+        let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
+            .among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
@@ -142,17 +149,21 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Port<()> for Attempt<'_> {
-    fn call(&self, (): (), op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.inner.commands.call(op, within)
+impl Port<Route> for Attempt<'_> {
+    fn call(&self, route: Route, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        match (route, &self.inner.listener) {
+            (Route::Commands, _) => self.inner.commands.call(op, within),
+            (Route::Listener, Some(listener)) => listener.ask(op, within),
+            (Route::Listener, None) => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
+        }
     }
 
     fn listen(&self) -> EventListener {
         self.turn.as_ref().map_or_else(|| Event::new().listen(), Turn::listen)
     }
 
-    fn rung(&self) -> bool {
-        self.turn.as_ref().is_some_and(Turn::has_come)
+    fn rung(&self) -> Option<proto::Event> {
+        self.turn.as_ref().and_then(Turn::told)
     }
 }
 

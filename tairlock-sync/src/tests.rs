@@ -12,15 +12,15 @@ use std::{
 
 use tairlock::{
     memory::SharedStore,
-    options::Limits,
+    options::{Limits, Wake},
     proto::{Op, Verdict},
     time,
 };
 
 use crate::{
-    __private::{hold, hold_or},
+    __private::{self as private, hold, outcome},
     Client, Error, Fault, FaultKind, Key, Label, LeaseState, LossReason, Release,
-    node::{Line, MemoryLine, Node},
+    node::{Line, MemoryNode, Node},
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -173,7 +173,7 @@ fn a_panic_releases() {
     assert!(panicked.is_err() && is_free(&store));
 
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        hold(client.lock("k"), |_| -> Result<(), Error> { panic!("on purpose") })
+        hold(client.lock("k"), outcome(), |_| -> Result<(), Error> { panic!("on purpose") })
     }));
     assert!(panicked.is_err() && is_free(&store));
 }
@@ -215,29 +215,29 @@ fn a_loss_is_told_after_the_body_and_hides_no_error() {
         assert!(lease.is_held());
         delete(&store, "k");
     };
-    let outcome: Result<u8, Error> = hold(lock(), |lease| {
+    let answer: Result<u8, Error> = hold(lock(), outcome(), |lease| {
         lose(lease);
         Ok(7)
     });
     let vanished = LossReason::Vanished;
-    assert!(matches!(outcome, Err(Error::Lost { reason, .. }) if reason == vanished));
+    assert!(matches!(answer, Err(Error::Lost { reason, .. }) if reason == vanished));
 
-    let outcome: Result<u8, anyhow::Error> = hold(lock(), |lease| {
+    let answer: Result<u8, anyhow::Error> = hold(lock(), outcome(), |lease| {
         lose(lease);
         Err(anyhow::anyhow!("my own"))
     });
-    assert_eq!(outcome.unwrap_err().to_string(), "my own");
+    assert_eq!(answer.unwrap_err().to_string(), "my own");
 
-    let or_else = |error: Error| if error.is_lost() { 1 } else { 2 };
-    assert_eq!(hold_or(lock(), or_else, |_| 0), 0);
-    let outcome = hold_or(lock(), or_else, |lease| {
+    let or_else = || private::or_else(|error: Error| if error.is_lost() { 1 } else { 2 });
+    assert_eq!(hold(lock(), or_else(), |_| 0), 0);
+    let answer = hold(lock(), or_else(), |lease| {
         lose(lease);
         0
     });
-    assert_eq!(outcome, 1);
+    assert_eq!(answer, 1);
 
     let _held = lock().acquire().unwrap();
-    assert_eq!(hold_or(lock().wait(Duration::ZERO), or_else, |_| 0), 2);
+    assert_eq!(hold(lock().wait(Duration::ZERO), or_else(), |_| 0), 2);
 }
 
 #[test]
@@ -305,10 +305,11 @@ fn unreliable(loses_replies: bool) -> (Client, Arc<SharedStore>, Arc<Unreliable>
         Arc::new(Unreliable { store: Arc::clone(&store), loses_replies: loses_replies.into() });
     let node = Node {
         commands: Arc::clone(&commands) as _,
-        keeper: Arc::new(MemoryLine(Arc::clone(&store))),
+        keeper: MemoryNode::node(Arc::clone(&store)).keeper,
+        listen: None,
     };
     let limits = Limits { response: ms(50), ..Limits::default() };
-    (Client::new(node, Arc::from([]), Label::off(), limits), store, commands)
+    (Client::new(node, Arc::from([]), Label::off(), limits, Wake::Push), store, commands)
 }
 
 #[test]

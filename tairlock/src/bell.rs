@@ -5,28 +5,44 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use event_listener::{Event, EventListener};
 
-use crate::Key;
+use crate::{Key, proto::Event as Told};
 
 /// One line of waiters per key. The first of a line is the only one who asks the server.
 #[derive(Debug, Default)]
 pub struct Queue {
-    lines: Mutex<HashMap<Key, BTreeMap<u64, Arc<Event>>>>,
+    lines: Mutex<HashMap<Key, Line>>,
     next: AtomicU64,
+}
+
+type Line = BTreeMap<u64, Arc<Place>>;
+
+#[derive(Debug, Default)]
+struct Place {
+    bell: Event,
+    /// A server said that the key has changed, or may have said so unheard.
+    changed: AtomicBool,
+}
+
+impl Place {
+    fn ring(&self) {
+        self.changed.store(true, Ordering::Release);
+        self.bell.notify(1);
+    }
 }
 
 impl Queue {
     /// Takes the last place in the line for `key`.
     pub fn enter(self: &Arc<Self>, key: &Key) -> Turn {
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        let bell = Arc::new(Event::new());
-        self.lock().entry(key.clone()).or_default().insert(ticket, Arc::clone(&bell));
-        Turn { queue: Arc::clone(self), key: key.clone(), ticket, bell }
+        let place = Arc::<Place>::default();
+        self.lock().entry(key.clone()).or_default().insert(ticket, Arc::clone(&place));
+        Turn { queue: Arc::clone(self), key: key.clone(), ticket, place }
     }
 
     /// How many stand in line for `key`, the holder included.
@@ -35,14 +51,26 @@ impl Queue {
         self.lock().get(key).map_or(0, BTreeMap::len)
     }
 
-    /// Rings for the first in the line for `key`: it may be worth asking the server now.
+    /// Rings for the first in the line for `key`, which has changed: it may be worth asking the server now.
     pub fn ring(&self, key: &Key) {
         if let Some(first) = self.lock().get(key).and_then(|line| line.values().next()) {
-            first.notify(1);
+            first.ring();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, BTreeMap<u64, Arc<Event>>>> {
+    /// Rings for the first in every line: nobody was told what changed, or what will.
+    pub fn ring_all(&self) {
+        let lines = self.lock();
+        let mut first: Vec<_> =
+            lines.iter().filter_map(|(key, line)| Some((key, line.values().next()?))).collect();
+        // In the same order every time, so that a run replays.
+        first.sort_unstable_by_key(|(key, _)| key.as_bytes());
+        for (_, place) in first {
+            place.ring();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Line>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,7 +80,7 @@ pub struct Turn {
     queue: Arc<Queue>,
     key: Key,
     ticket: u64,
-    bell: Arc<Event>,
+    place: Arc<Place>,
 }
 
 impl Turn {
@@ -66,10 +94,19 @@ impl Turn {
             .is_some_and(|&first| first == self.ticket)
     }
 
-    /// What rings for this place. Listen first, then ask [`Turn::has_come`].
+    /// What rings for this place. Listen first, then ask [`Turn::has_come`] or [`Turn::told`].
     #[must_use]
     pub fn listen(&self) -> EventListener {
-        self.bell.listen()
+        self.place.bell.listen()
+    }
+
+    /// What there is to tell the machine that stands here, since the last time that was asked.
+    #[must_use]
+    pub fn told(&self) -> Option<Told> {
+        if self.place.changed.swap(false, Ordering::Acquire) {
+            return Some(Told::Changed);
+        }
+        self.has_come().then_some(Told::Rung)
     }
 }
 
@@ -84,7 +121,7 @@ impl Drop for Turn {
                 lines.remove(&self.key);
             }
             Some(next) if was_first => {
-                next.notify(1);
+                next.bell.notify(1);
             }
             Some(_) => {}
         }

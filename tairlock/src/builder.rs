@@ -6,7 +6,7 @@ use crate::{
     Client, ConfigError, Error, Label,
     memory::SharedStore,
     node::{MemoryNode, Node},
-    options::Limits,
+    options::{Limits, Wake},
 };
 
 /// Builds a [`Client`]. Begin with [`Client::builder`].
@@ -31,6 +31,7 @@ pub struct ClientBuilder {
     prefix: Vec<u8>,
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
+    wake: Wake,
 }
 
 /// Makes the node once everything has been said.
@@ -86,6 +87,14 @@ impl ClientBuilder {
         self
     }
 
+    /// How the client learns that a lock which another client held is free. Defaults to [`Wake::Push`]:
+    /// where the server tracks keys (`CLIENT TRACKING`) and lets this user do so, it says so on a
+    /// connection that is opened when it is first needed.
+    pub const fn wake(mut self, wake: Wake) -> Self {
+        self.wake = wake;
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -100,7 +109,7 @@ impl ClientBuilder {
 
     pub(crate) fn build_in_memory(self) -> Client {
         let node = Arc::new(MemoryNode::new(Arc::default()));
-        Client::new(node, self.prefix.into(), Label::default(), self.limits)
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
     }
 
     pub(crate) fn with_node(mut self, server: MakeNode) -> Self {
@@ -126,7 +135,7 @@ impl ClientBuilder {
         let label = self.label.transpose()?.unwrap_or_default();
         let site = Site { prefix: self.prefix.into(), limits };
         let node = server(&site)?;
-        Ok(Client::new(node, site.prefix, label, site.limits))
+        Ok(Client::new(node, site.prefix, label, site.limits, self.wake))
     }
 }
 

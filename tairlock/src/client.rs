@@ -9,11 +9,14 @@ use std::{
 };
 
 use crate::{
-    ClientBuilder, Error, Key, Label, Lock, Operation,
+    ClientBuilder, Error, Key, Label, Lock, LockAll, Operation,
     bell::Queue,
+    core_private::Several,
     keep::Keep,
+    listen::Listener,
     node::{Node, Role},
-    options::{Limits, Request},
+    options::{Limits, Request, Wake},
+    proto::Crowds,
     runtime::Runtime,
     value::Values,
 };
@@ -37,6 +40,9 @@ pub(crate) struct Inner {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) keep: Arc<Keep>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) crowds: Arc<Crowds>,
+    /// `None` where the client is to poll.
+    pub(crate) listener: Option<Arc<Listener>>,
     pub(crate) values: Arc<Values>,
     pub(crate) label: Label,
     pub(crate) limits: Limits,
@@ -66,6 +72,14 @@ impl Client {
         Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(Request::new))
     }
 
+    /// Several locks together, all or none: taken in the order of their keys' bytes, whoever asks, so that
+    /// two callers never wait for each other. A key that comes twice counts once; no key at all is
+    /// refused.
+    pub fn lock_all<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> LockAll {
+        let keys = keys.into_iter().map(|key| self.key(key.as_ref()));
+        LockAll::new(Ok(self.clone()), Several::new(keys))
+    }
+
     /// Grants nothing any more, ends every renewal, and releases every lock that is held.
     ///
     /// Waits for the releases for at most two response deadlines, and says whether all were answered;
@@ -75,6 +89,7 @@ impl Client {
     /// Dropping the future does not call it off: the releases go on without being waited for.
     pub async fn close(&self) -> bool {
         self.0.closed.store(true, Ordering::Relaxed);
+        self.0.hush();
         self.0.keep.close();
         let limit = self.0.limits.response * 2;
         match Runtime::current() {
@@ -88,12 +103,27 @@ impl Client {
         prefix: Arc<[u8]>,
         label: Label,
         limits: Limits,
+        wake: Wake,
     ) -> Self {
         let keep = Keep::new(Arc::clone(&node), limits.response);
-        let (queue, values) = (Arc::default(), Arc::default());
+        let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
+        let listener =
+            (wake == Wake::Push).then(|| Listener::new(Arc::clone(&node), Arc::clone(&queue)));
         let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
         let (seed, closed) = (AtomicU64::new(seed), AtomicBool::new(false));
-        Self(Arc::new(Inner { node, keep, queue, values, label, limits, prefix, seed, closed }))
+        Self(Arc::new(Inner {
+            node,
+            keep,
+            queue,
+            crowds,
+            listener,
+            values,
+            label,
+            limits,
+            prefix,
+            seed,
+            closed,
+        }))
     }
 
     /// Connects now, rather than at the first command.
@@ -109,12 +139,24 @@ impl Client {
         Key::with_prefix(&self.0.prefix, key).map_err(Error::from)
     }
 
+    /// A number that no other client has while this one lives.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }
 }
 
 impl Inner {
+    /// Ends the listener.
+    fn hush(&self) {
+        if let Some(listener) = &self.listener {
+            listener.close();
+        }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -127,6 +169,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.hush();
         self.keep.close();
     }
 }

@@ -26,8 +26,8 @@ pub(crate) trait Port<R>: Sync {
     /// What interrupts a wait.
     fn listen(&self) -> EventListener;
 
-    /// The bell rang: is it for the machine to know?
-    fn rung(&self) -> bool;
+    /// The bell rang: is there something for the machine to know?
+    fn rung(&self) -> Option<Event>;
 
     /// The machine has nothing to do for now.
     fn waits(&self) {}
@@ -82,8 +82,8 @@ where
             Happened::Bell => {
                 // Listening comes first: a ring after the question is not missed.
                 bell = port.listen();
-                if port.rung() {
-                    lock(machine).handle(Event::Rung, time::now());
+                if let Some(event) = port.rung() {
+                    lock(machine).handle(event, time::now());
                 }
             }
             Happened::Elapsed => {}

@@ -35,6 +35,23 @@ pub enum Error {
         /// How it was lost.
         reason: LossReason,
     },
+    /// The call is inside of a body that holds this very lock, and would wait for itself.
+    #[error(
+        "lock {key:?} is held by the call that asks for it again, which would wait for itself; pass \
+         `reentrant = true` to share its lease, or take the lock once, around both"
+    )]
+    WouldDeadlock {
+        /// The lock.
+        key: Key,
+    },
+    /// Of the servers of a quorum too few could be asked, or answered.
+    #[error("lock {key:?} needs a quorum: {fault}; see that the servers are up, and try again")]
+    NoQuorum {
+        /// The lock.
+        key: Key,
+        /// What the servers said that did not grant it.
+        fault: Fault,
+    },
     /// The value's version is not the expected one; nothing was written.
     #[error("value {key:?} {}; read it and try again", Moved(*expected, *found))]
     Conflict {
@@ -69,6 +86,19 @@ pub enum Error {
         key: Key,
         /// How the reply was lost.
         fault: Fault,
+    },
+    /// A fenced value has been written with a newer fence; nothing was written.
+    #[error(
+        "value {key:?} refuses fence {fence}, as it was written with {newest}: the lock has had another \
+         holder since, so stop, and do not try again with this lease"
+    )]
+    StaleFence {
+        /// The value.
+        key: Key,
+        /// The fence that was to be written with.
+        fence: u64,
+        /// The fence that it was written with.
+        newest: u64,
     },
     /// There is no value to update.
     #[error("value {key:?} does not exist; create it, or update it with a default")]
@@ -151,12 +181,15 @@ impl Error {
             | Self::Lost { .. }
             | Self::Conflict { .. }
             | Self::Exhausted { .. } => true,
+            Self::NoQuorum { fault, .. } => fault.is_transient(),
             Self::Backend { fault, .. } => fault.is_transient(),
             // To repeat what may have been done is not to try again.
             Self::MaybeCommitted { .. }
+            | Self::StaleFence { .. }
             | Self::Absent { .. }
             | Self::Decode { .. }
             | Self::Encode { .. }
+            | Self::WouldDeadlock { .. }
             | Self::Config(_)
             | Self::NoDefaultClient
             | Self::Closed => false,
@@ -170,8 +203,11 @@ impl Error {
             Self::Busy { key }
             | Self::TimedOut { key, .. }
             | Self::Lost { key, .. }
+            | Self::WouldDeadlock { key }
+            | Self::NoQuorum { key, .. }
             | Self::Conflict { key, .. }
             | Self::MaybeCommitted { key, .. }
+            | Self::StaleFence { key, .. }
             | Self::Absent { key }
             | Self::Decode { key, .. }
             | Self::Encode { key, .. } => Some(key),
@@ -184,7 +220,9 @@ impl Error {
     #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::Backend { fault, .. } | Self::MaybeCommitted { fault, .. } => Some(fault),
+            Self::Backend { fault, .. }
+            | Self::MaybeCommitted { fault, .. }
+            | Self::NoQuorum { fault, .. } => Some(fault),
             _ => None,
         }
     }
@@ -208,6 +246,10 @@ pub enum Operation {
     Write,
     /// Deleting a value.
     Remove,
+    /// Looking who holds a lock.
+    Inspect,
+    /// Taking a lock away from whoever holds it.
+    ForceRelease,
 }
 
 impl Operation {
@@ -261,6 +303,8 @@ impl fmt::Display for During<'_> {
             Operation::Read => ("read", "value"),
             Operation::Write => ("write", "value"),
             Operation::Remove => ("remove", "value"),
+            Operation::Inspect => ("inspect", "lock"),
+            Operation::ForceRelease => ("force the release of", "lock"),
         };
         match self.1 {
             Some(key) => write!(f, "cannot {verb} {noun} {key:?}"),
@@ -290,6 +334,41 @@ pub enum ConfigError {
         /// What was asked for.
         given: Duration,
     },
+    /// A lock cannot be held for less than one lease.
+    #[error("max_hold is at least the ttl, which is {:?}; this one is {given:?}", ttl.as_duration())]
+    MaxHoldBelowTtl {
+        /// What was asked for.
+        given: Duration,
+        /// The TTL that goes with it.
+        ttl: Ttl,
+    },
+    /// A lock cannot stay for longer than it may be held.
+    #[error("min_hold is at most max_hold, and 24 days: here {most:?}; this one is {given:?}")]
+    MinHoldTooLong {
+        /// What was asked for.
+        given: Duration,
+        /// What it may be.
+        most: Duration,
+    },
+    /// A quorum that two holders could have at the same time, or nobody ever.
+    #[error(
+        "{needed} of {nodes} servers are no quorum: more than half of them must agree, and no more than \
+         there are"
+    )]
+    Quorum {
+        /// How many were to agree.
+        needed: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// The same server was given twice.
+    #[error(
+        "{place} was given twice; a quorum is of servers that fail independently of each other"
+    )]
+    SameServer {
+        /// Where it is.
+        place: String,
+    },
     /// The label is empty, too long, or holds a control character.
     #[error(
         "a label has 1 to {} bytes and no control characters; this one has {len}",
@@ -316,6 +395,11 @@ pub enum ConfigError {
     /// An update tries at least once.
     #[error("an update has at least 1 attempt")]
     NoAttempts,
+    /// Several locks are at least one.
+    #[error(
+        "no key: name at least one lock, or do without the lock where there is nothing to lock"
+    )]
+    NoKeys,
     /// A deadline of zero never lets a command finish.
     #[error("the {what} deadline must not be zero")]
     ZeroDeadline {

@@ -24,6 +24,8 @@ pub enum FaultKind {
     WrongType,
     /// The cluster is down, moving slots, or was asked on the wrong node.
     Cluster,
+    /// Of several independent servers too few could be asked, or answered.
+    NoQuorum,
     /// The server lacks a command that the operation cannot do without.
     Unsupported,
     /// The server is not configured for what was asked, or the connection settings are wrong.
@@ -84,6 +86,7 @@ impl Fault {
                 | FaultKind::ReadOnly
                 | FaultKind::NotReady
                 | FaultKind::Cluster
+                | FaultKind::NoQuorum
         )
     }
 
@@ -91,6 +94,16 @@ impl Fault {
     #[must_use]
     pub(crate) fn hint(mut self, hint: &str) -> Self {
         self.text = format!("{}; {hint}", self.text).into();
+        self
+    }
+
+    /// The fault, with where it happened.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn at(mut self, place: &str) -> Self {
+        if !self.text.starts_with(place) {
+            self.text = format!("{place}: {}", self.text).into();
+        }
         self
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::{
     Client, Error, Key, Lease, LeaseState, LossReason, Operation, Release,
-    node::{Role, ask},
+    core_private::{Held, lent},
+    node::Role,
     proto::{Op, Tenancy, response_deadline},
-    runtime::Runtime,
     time,
 };
 
@@ -14,7 +14,8 @@ use crate::{
 ///
 /// The release of a drop happens in the background too, from any place: inside or outside of a runtime,
 /// in a panic, while a runtime shuts down. A process that ends at once leaves the key to its TTL;
-/// [`Client::close`] waits for the releases.
+/// [`Client::close`] waits for the releases. With [`min_hold`](crate::Lock::min_hold) a release or drop
+/// before its time leaves the key for the rest of it.
 #[derive(Debug)]
 #[must_use = "a guard that is dropped at once holds nothing"]
 pub struct LockGuard {
@@ -29,6 +30,29 @@ impl LockGuard {
         Self { client, lease, tenancy, over: false }
     }
 
+    /// A share in what a call around this one holds: for it, there is nothing to release.
+    pub(crate) fn lent(client: Client, held: Held) -> Self {
+        Self { client, lease: held.lease, tenancy: held.tenancy, over: true }
+    }
+
+    /// Whether it is a share in what a call around this one holds.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.over
+    }
+
+    /// What its owner is told if it is lost.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        match self.state() {
+            LeaseState::Lost(reason) => Some(Error::Lost { key: self.key().clone(), reason }),
+            _ => None,
+        }
+    }
+
+    /// What it holds, for the scope of a body.
+    pub(crate) fn held(&self) -> Held {
+        Held { client: self.client.id(), lease: self.lease.clone(), tenancy: self.tenancy }
+    }
+
     /// The lock's key, prefix included.
     #[must_use]
     pub fn key(&self) -> &Key {
@@ -41,7 +65,8 @@ impl LockGuard {
         &self.lease
     }
 
-    /// The fencing token, where one was asked for: a number that increases with every grant of the key.
+    /// The fence, where [`Lock::fence`](crate::Lock::fence) asked for one: a number that increases with
+    /// every grant of the key. The store that is written to must refuse a lower one than it has seen.
     #[must_use]
     pub fn fence(&self) -> Option<u64> {
         self.lease.fence()
@@ -84,9 +109,17 @@ impl LockGuard {
     /// again in the background.
     pub async fn release(self) -> Result<Release, Error> {
         let mut guard = self;
+        if guard.is_lent() {
+            return Ok(lent(guard.state()));
+        }
         let keep = std::sync::Arc::clone(&guard.client.inner().keep);
-        keep.with(|keeper| keeper.begin_release(&guard.lease, guard.tenancy));
-        let reply = guard.send_release().await;
+        let now = time::now();
+        let begin = |keeper: &mut crate::proto::Keeper<_>| {
+            keeper.begin_release(&guard.lease, guard.tenancy, now)
+        };
+        let op = keep.with(begin);
+        guard.client.inner().crowds.released(guard.lease.key(), now);
+        let reply = guard.send(op).await;
         // From here on there is no await: what follows is not cut off.
         guard.over = true;
         let (lease, tenancy) = (&guard.lease, guard.tenancy);
@@ -98,13 +131,11 @@ impl LockGuard {
         )
     }
 
-    async fn send_release(&self) -> Result<crate::proto::Verdict, crate::Fault> {
+    async fn send(&self, op: Op) -> Result<crate::proto::Verdict, crate::Fault> {
         let inner = self.client.inner();
-        let runtime = Runtime::here()?;
         let line = inner.node.line(Role::Commands).await?;
-        let (key, token) = (self.lease.key().clone(), self.lease.token().clone());
         let within = response_deadline(inner.limits.response, self.tenancy.ttl());
-        ask(&*line, runtime, &Op::Release { key, token }, within).await
+        line.call(&op, within).await
     }
 }
 
@@ -112,6 +143,7 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         if !self.over {
             let (lease, tenancy) = (&self.lease, self.tenancy);
+            self.client.inner().crowds.released(lease.key(), time::now());
             let see = |keeper: &mut crate::proto::Keeper<_>| {
                 keeper.see_release_through(lease, tenancy, time::now());
             };

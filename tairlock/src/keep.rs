@@ -14,8 +14,8 @@ use event_listener::{Event, EventListener};
 use crate::{
     Fault,
     drive::{self, Port},
-    node::{Node, Role, SharedLine, ask},
-    proto::{Keeper, Op, Verdict},
+    node::{Node, Role, SharedLine},
+    proto::{self, Keeper, Op, Verdict},
     runtime::{BoxFuture, Runtime, spawn_keeper},
     time,
 };
@@ -106,12 +106,11 @@ impl Port<Option<SharedLine>> for Keep {
         within: Duration,
     ) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
-            let runtime = Runtime::here()?;
             let line = match route {
                 Some(line) => line,
                 None => self.node.line(Role::Keeper).await?,
             };
-            ask(&*line, runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 
@@ -119,8 +118,8 @@ impl Port<Option<SharedLine>> for Keep {
         self.wake.listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<proto::Event> {
+        None
     }
 
     fn waits(&self) {

@@ -43,6 +43,11 @@ impl Key {
         Ok(Self([prefix, bytes].concat().into()))
     }
 
+    /// A name that we make of another, and so may be longer than one that is given.
+    pub(crate) fn of_ours(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+
     /// The bytes that the server sees.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

@@ -5,11 +5,11 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
-use event_listener::{Event, Listener};
+use event_listener::{Event, EventListener, Listener};
 
 use crate::{
     Key, Token,
@@ -29,6 +29,8 @@ pub enum LossReason {
     Vanished,
     /// No server confirmed a renewal before the lease ran out.
     Unreachable,
+    /// It was held for as long as it may be (`max_hold`).
+    MaxHold,
 }
 
 impl fmt::Display for LossReason {
@@ -38,6 +40,7 @@ impl fmt::Display for LossReason {
             Self::Taken => "somebody else holds the lock",
             Self::Vanished => "the key is gone from the server (deleted or evicted)",
             Self::Unreachable => "no server confirmed a renewal in time",
+            Self::MaxHold => "it was held for as long as `max_hold` allows",
         })
     }
 }
@@ -73,13 +76,25 @@ struct Shared {
 struct Now {
     state: LeaseState,
     until: Timestamp,
+    /// No renewal carries it beyond.
+    limit: Timestamp,
     turn: Option<Turn>,
+    /// Whoever holds the lock and watches over it: one, and without a listener of its own.
+    watcher: Option<Waker>,
 }
 
 impl Lease {
-    pub(crate) fn new(key: Key, token: Token, until: Timestamp, turn: Option<Turn>) -> Self {
-        let now = Mutex::new(Now { state: LeaseState::Held, until, turn });
-        Self(Arc::new(Shared { key, token, fence: None, now, over: Event::new() }))
+    pub(crate) fn new(
+        key: Key,
+        token: Token,
+        fence: Option<u64>,
+        until: Timestamp,
+        limit: Timestamp,
+        turn: Option<Turn>,
+    ) -> Self {
+        let until = until.min(limit);
+        let now = Mutex::new(Now { state: LeaseState::Held, until, limit, turn, watcher: None });
+        Self(Arc::new(Shared { key, token, fence, now, over: Event::new() }))
     }
 
     /// The lock.
@@ -94,7 +109,7 @@ impl Lease {
         &self.0.token
     }
 
-    /// The fencing token, where one was asked for: a number that increases with every grant of the key.
+    /// The fence, where one was asked for: a number that increases with every grant of the key.
     #[must_use]
     pub fn fence(&self) -> Option<u64> {
         self.0.fence
@@ -127,19 +142,41 @@ impl Lease {
     /// # Cancel safety
     /// Dropping the future loses nothing: a later call answers at once.
     pub async fn lost(&self) -> LossReason {
-        let mut over = self.0.over.listen();
-        poll_fn(|cx| {
-            loop {
-                // By the clock, at every poll: after a pause of the process, whoever selects on this must
-                // learn of the loss even if they are polled before the keeper is.
-                if let LeaseState::Lost(reason) = self.state() {
-                    return Poll::Ready(reason);
-                }
-                ready!(Pin::new(&mut over).poll(cx));
-                over = self.0.over.listen();
+        let mut bell = None;
+        poll_fn(|cx| self.poll_lost(&mut bell, cx)).await
+    }
+
+    /// [`Lease::lost`] for futures written by hand; `bell` is theirs to keep between polls.
+    pub(crate) fn poll_lost(
+        &self,
+        bell: &mut Option<EventListener>,
+        cx: &mut Context<'_>,
+    ) -> Poll<LossReason> {
+        loop {
+            let listener = bell.get_or_insert_with(|| self.0.over.listen());
+            // By the clock, at every poll: after a pause of the process, whoever selects on this must
+            // learn of the loss even if they are polled before the keeper is.
+            if let LeaseState::Lost(reason) = self.state() {
+                return Poll::Ready(reason);
             }
-        })
-        .await
+            ready!(Pin::new(listener).poll(cx));
+            *bell = None;
+        }
+    }
+
+    /// [`Lease::poll_lost`] for the one who holds the lock: without a listener, which is an allocation.
+    #[doc(hidden)]
+    pub fn watch(&self, cx: &Context<'_>) -> Poll<LossReason> {
+        if let LeaseState::Lost(reason) = self.state() {
+            return Poll::Ready(reason);
+        }
+        let mut this = self.lock();
+        match (this.state, &mut this.watcher) {
+            (LeaseState::Lost(reason), _) => return Poll::Ready(reason),
+            (_, Some(watcher)) => watcher.clone_from(cx.waker()),
+            (_, none) => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
     }
 
     /// As [`Lease::lost`], blocking the thread for at most `limit`; `None` if it is not lost by then.
@@ -165,6 +202,11 @@ impl Lease {
         let this = self.lock();
         let reason = match this.state {
             // At the very moment it ends, it is over: the server may have granted it anew.
+            LeaseState::Held | LeaseState::Uncertain
+                if now >= this.until && this.until == this.limit =>
+            {
+                LossReason::MaxHold
+            }
             LeaseState::Held if now >= this.until => LossReason::Expired,
             LeaseState::Uncertain if now >= this.until => LossReason::Unreachable,
             state => return state,
@@ -187,10 +229,16 @@ impl Lease {
         let mut this = self.lock();
         if matches!(alive, LeaseState::Held | LeaseState::Uncertain) && this.state == alive {
             this.state = LeaseState::Held;
-            this.until = this.until.max(until);
+            this.until = this.until.max(until).min(this.limit);
             return true;
         }
         false
+    }
+
+    /// Whether no renewal can prolong it any more.
+    pub(crate) fn is_at_its_limit(&self) -> bool {
+        let this = self.lock();
+        this.until == this.limit
     }
 
     /// A renewal was not confirmed.
@@ -211,6 +259,9 @@ impl Lease {
         if matches!(this.state, LeaseState::Held | LeaseState::Uncertain) {
             this.state = LeaseState::Released;
         }
+        let watcher = this.watcher.take();
+        drop(this);
+        drop(watcher);
     }
 
     /// Whoever waits in this process may go on: the release has been answered, or given up.
@@ -223,9 +274,15 @@ impl Lease {
         let mut this = self.lock();
         if matches!(this.state, LeaseState::Held | LeaseState::Uncertain) {
             this.state = state;
-            let turn = this.turn.take();
+            // At its limit the key is still there, and is about to be released: the turn passes then.
+            let stays = state == LeaseState::Lost(LossReason::MaxHold);
+            let turn = if stays { None } else { this.turn.take() };
+            let watcher = this.watcher.take();
             drop(this);
             drop(turn);
+            if let Some(watcher) = watcher {
+                watcher.wake();
+            }
             self.0.over.notify(usize::MAX);
         }
     }
@@ -254,7 +311,14 @@ mod tests {
     }
 
     fn lease(until: Timestamp) -> Lease {
-        Lease::new(Key::new("k").unwrap(), Token::from_bytes("t"), until, None)
+        Lease::new(
+            Key::new("k").unwrap(),
+            Token::from_bytes("t"),
+            None,
+            until,
+            Timestamp::NEVER,
+            None,
+        )
     }
 
     #[test]

@@ -46,8 +46,8 @@
 //!
 //! The lock is a *lease*: it ends by itself when its holder dies, so it can end before a holder that
 //! was paused knows. A guard is renewed while it lives, measures its own end from before the command
-//! that began it, and says at once when it is over; what must not happen twice even then needs a
-//! fencing token that the store checks.
+//! that began it, and says at once when it is over; what must not happen twice even then needs a fence
+//! (`Lock::fence`) that the store checks.
 //!
 //! # Features
 //!
@@ -81,11 +81,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod answers;
 pub mod bell;
 mod conflict;
 pub mod dialect;
 mod error;
 mod fault;
+pub mod fence;
+mod holder;
 mod key;
 mod lease;
 pub mod memory;
@@ -93,7 +96,11 @@ pub mod options;
 mod outcome;
 pub mod proto;
 mod release;
+mod report;
 mod retry;
+mod scope;
+mod several;
+pub mod slot;
 mod template;
 pub mod time;
 mod token;
@@ -109,12 +116,15 @@ pub mod tls;
 pub use conflict::IsConflict;
 pub use error::{ConfigError, Error, Operation};
 pub use fault::{Fault, FaultKind};
+pub use holder::Holder;
 pub use key::Key;
 pub use lease::{Lease, LeaseState, LossReason};
+pub use options::Wake;
 pub use release::Release;
+pub use several::Leases;
 pub use token::{Label, Token};
 pub use ttl::Ttl;
-pub use value::{Codec, Coded, Expiry, Snapshot};
+pub use value::{Codec, Coded, Expiry, Snapshot, Written};
 
 #[cfg(feature = "macros")]
 pub use tairlock_macros::{distributed_lock, optimistic_retry};
@@ -130,11 +140,19 @@ mod default;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod drive;
 #[cfg(any(feature = "tokio", feature = "smol"))]
+mod fenced;
+#[cfg(any(feature = "tokio", feature = "smol"))]
 mod guard;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod inspect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod keep;
 #[cfg(any(feature = "tokio", feature = "smol"))]
+mod listen;
+#[cfg(any(feature = "tokio", feature = "smol"))]
 mod lock;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod lock_all;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -147,8 +165,10 @@ pub use self::{
     builder::ClientBuilder,
     client::Client,
     default::{default_client, set_default},
+    fenced::Fenced,
     guard::LockGuard,
     lock::Lock,
+    lock_all::{LockAll, LockGuards},
     versioned::Versioned,
 };
 
@@ -156,9 +176,11 @@ pub use self::{
 pub mod core_private {
     //! What `tairlock-sync` shares with this crate and users do not see.
     pub use crate::{
-        outcome::Outcome,
-        release::loss,
+        answers::{Answers, or_else, outcome, skip, skip_or_else},
+        release::{lent, loss},
         retry::{Terms, once, per_attempt, repeat, repeat_or_else, update, update_or_else},
+        scope::{Held, Scope, enter, seek},
+        several::Several,
         template::Template,
     };
 }

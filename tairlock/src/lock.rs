@@ -8,13 +8,14 @@ use std::{
 use event_listener::{Event, EventListener};
 
 use crate::{
-    Client, Error, Fault, Key, LockGuard, Operation, Token, Ttl,
+    Client, Error, Fault, FaultKind, Key, LockGuard, Operation, Token, Ttl,
     bell::Turn,
     client::Inner,
+    core_private::seek,
     drive::{self, Port},
-    node::{Role, SharedLine, ask},
+    node::{Role, SharedLine},
     options::Request,
-    proto::{Acquire, Grant, Op, Undo, Verdict},
+    proto::{self, Acquire, Op, Route, Undo, Verdict},
     runtime::{BoxFuture, Runtime},
     time,
 };
@@ -51,7 +52,8 @@ impl Lock {
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
-    /// [`Error::Closed`] after [`Client::close`].
+    /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
+    /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
     ///
     /// # Cancel safety
     /// The future can be dropped at any await: what it may have left on the server is released in the
@@ -64,7 +66,7 @@ impl Lock {
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
     ///
     /// # Errors
-    /// As [`Lock::acquire`], but never [`Error::Busy`] or [`Error::TimedOut`].
+    /// As [`Lock::acquire`], but never [`Error::Busy`], [`Error::TimedOut`] or [`Error::WouldDeadlock`].
     ///
     /// # Cancel safety
     /// As [`Lock::acquire`].
@@ -73,7 +75,7 @@ impl Lock {
         let request = Request { wait: Duration::ZERO, ..request.clone() };
         match self.take(client, request).await {
             Ok(guard) => Ok(Some(guard)),
-            Err(Error::Busy { .. }) => Ok(None),
+            Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -92,28 +94,28 @@ impl Lock {
 
     fn checked(&self) -> Result<(&Client, &Request), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let request = self.request.as_ref().map_err(Clone::clone)?;
+        let request = self.request.as_ref().map_err(Clone::clone)?.checked()?;
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
     }
 
     async fn take(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
+        if let Some(held) = seek(client.id(), &request)? {
+            return Ok(LockGuard::lent(client.clone(), held));
+        }
         let inner = client.inner();
         let failed = |fault| {
             let key = Some(request.key.clone());
             Error::Backend { key, operation: Operation::Acquire, fault }
         };
         let runtime = Runtime::here().map_err(failed)?;
-        let mut attempt = Attempt::begin(inner, &request, runtime);
+        let mut attempt = Attempt::begin(inner, &request);
         let bell = attempt.listen();
         attempt.look_ahead();
         let acquired = drive::drive(&attempt.machine, &attempt, bell, runtime).await;
-        let (sent, until) = acquired.granted(&request.key)?;
-        let turn = attempt.turn.take();
-        let Request { key, ttl, renew, .. } = request;
-        let token = attempt.token.clone();
-        let grant = Grant { key, token, ttl, renew, sent, until };
+        let grant = acquired.granted(&request, &attempt.token)?;
+        let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
-            inner.keep.with(|keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+            inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         if closed { Err(Error::Closed) } else { Ok(LockGuard::new(client.clone(), lease, tenancy)) }
     }
 }
@@ -127,7 +129,6 @@ struct Attempt<'a> {
     key: Key,
     token: Token,
     ttl: Ttl,
-    runtime: Runtime,
 }
 
 /// Which connections carried the acquire.
@@ -138,23 +139,15 @@ struct Lines {
 }
 
 impl<'a> Attempt<'a> {
-    fn begin(inner: &'a Inner, request: &Request, runtime: Runtime) -> Self {
+    fn begin(inner: &'a Inner, request: &Request) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
-        let machine = Acquire::new(request, token.clone(), limit, seed, time::now());
+        let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
+            .among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
-        Self {
-            inner,
-            machine,
-            turn,
-            lines: Mutex::default(),
-            key,
-            token,
-            runtime,
-            ttl: request.ttl,
-        }
+        Self { inner, machine, turn, lines: Mutex::default(), key, token, ttl: request.ttl }
     }
 
     /// Stands in line if somebody is in front. Asked after the bell was listened for.
@@ -173,11 +166,22 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Port<()> for Attempt<'_> {
-    fn call(&self, (): (), op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
+impl Port<Route> for Attempt<'_> {
+    fn call(
+        &self,
+        route: Route,
+        op: Op,
+        within: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
+            if route == Route::Listener {
+                return match &self.inner.listener {
+                    Some(listener) => listener.ask(&op, within).await,
+                    None => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
+                };
+            }
             let line = self.line().await?;
-            ask(&*line, self.runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 
@@ -185,8 +189,8 @@ impl Port<()> for Attempt<'_> {
         self.turn.as_ref().map_or_else(|| Event::new().listen(), Turn::listen)
     }
 
-    fn rung(&self) -> bool {
-        self.turn.as_ref().is_some_and(Turn::has_come)
+    fn rung(&self) -> Option<proto::Event> {
+        self.turn.as_ref().and_then(Turn::told)
     }
 }
 

@@ -2,20 +2,23 @@
 //!
 //! It backs the in-memory client, and it is the specification that every dialect is compared with.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 use crate::{
     Fault, Key, Token,
     fault::FaultKind,
-    proto::{Op, Renewal, Verdict},
+    proto::{Op, Renewal, Seen, Verdict},
     time::Timestamp,
-    value::Stored,
+    value::{FencedValue, Stored},
 };
 
+mod fences;
+mod shared;
+mod tracking;
 mod values;
+
+pub use shared::{Ear, SharedStore};
+use tracking::Tracking;
 
 /// After how many operations expired keys are swept out, so that names used once cost nothing.
 const SWEEP_EVERY: u64 = 4096;
@@ -27,7 +30,10 @@ pub struct Store {
     applied: u64,
     /// The highest version that a value was given.
     newest: u64,
+    /// The wall clock's microseconds when the lease clock stood at zero.
+    epoch: u64,
     condition: Condition,
+    tracking: Tracking,
 }
 
 /// What a server takes at the moment.
@@ -53,6 +59,7 @@ struct Entry {
 enum Value {
     Token(Token),
     Versioned(Stored),
+    Fenced(FencedValue),
     Foreign,
 }
 
@@ -69,6 +76,14 @@ impl Store {
     /// [`FaultKind::WrongType`], where something that is no lock stands under a key; and what the
     /// store's [`Condition`] refuses.
     pub fn apply(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
+        let verdict = self.done(op, now);
+        if let Ok(verdict) = &verdict {
+            self.tracking.changed_by(op, verdict);
+        }
+        verdict
+    }
+
+    fn done(&mut self, op: &Op, now: Timestamp) -> Result<Verdict, Fault> {
         self.applied += 1;
         if self.applied.is_multiple_of(SWEEP_EVERY) {
             self.keys.retain(|_, entry| now < entry.expires);
@@ -88,6 +103,7 @@ impl Store {
                     Ok(Verdict::Granted)
                 }
             },
+            Op::AcquireFenced { key, token, ttl } => self.acquire_fenced(key, token, *ttl, now),
             Op::RenewMany(renewals) => {
                 Ok(Verdict::Many(renewals.iter().map(|renewal| self.renew(renewal, now)).collect()))
             }
@@ -100,30 +116,59 @@ impl Store {
                 Some(_) => Verdict::Taken,
                 None => Verdict::Gone,
             }),
+            Op::Retain(renewal) => Ok(match self.renew(renewal, now)? {
+                Verdict::Renewed => Verdict::Retained,
+                other => other,
+            }),
+            Op::Inspect(key) => Ok(self.seen(key, now)?.map_or(Verdict::Gone, Verdict::Seen)),
+            Op::ForceRelease(key) => match self.seen(key, now)? {
+                None => Ok(Verdict::Gone),
+                Some(seen) => {
+                    self.writable()?;
+                    self.keys.remove(key);
+                    Ok(Verdict::Evicted(seen))
+                }
+            },
+            Op::Remaining { key } => Ok(match self.expires(key, now) {
+                None => Verdict::Gone,
+                Some(Timestamp::NEVER) => Verdict::Remaining(None),
+                Some(expires) => Verdict::Remaining(Some(expires.since(now))),
+            }),
             Op::Value(op) => self.apply_value(op, now),
+            Op::Fenced(key, action) => self.apply_fenced(key, action, now),
         }
     }
 
     /// Puts a string under `key` that never expires, as another program might: to a lock it is
     /// somebody's token.
     pub fn put(&mut self, key: Key, text: Token) {
+        self.tracking.changed(&key);
         self.keys.insert(key, Entry { value: Value::Token(text), expires: Timestamp::NEVER });
     }
 
     /// Puts something under `key` that is no lock and never expires, as another program might.
     pub fn put_foreign(&mut self, key: Key) {
+        self.tracking.changed(&key);
         self.keys.insert(key, Entry { value: Value::Foreign, expires: Timestamp::NEVER });
     }
 
     /// Deletes `key`, as another program might; says whether it was there.
     pub fn delete(&mut self, key: &Key, now: Timestamp) -> bool {
+        self.tracking.changed(key);
         self.keys.remove(key).is_some_and(|entry| now < entry.expires)
     }
 
     /// Lets `key` expire at `at` if it is there, as another program might; says whether it was.
     pub fn expire(&mut self, key: &Key, at: Timestamp, now: Timestamp) -> bool {
+        self.tracking.changed(key);
         let entry = self.keys.get_mut(key).filter(|entry| now < entry.expires);
         entry.map(|entry| entry.expires = at).is_some()
+    }
+
+    /// What the wall clock shows at `now`, which fences follow: they are kept by databases that outlive
+    /// this process. Until told, a store's wall clock began with its lease clock.
+    pub fn set_wall_clock(&mut self, unix_micros: u64, now: Timestamp) {
+        self.epoch = unix_micros.saturating_sub(micros(now));
     }
 
     /// What the store takes from here on.
@@ -139,7 +184,9 @@ impl Store {
         match self.keys.get(key).filter(|entry| now < entry.expires) {
             None => Ok(None),
             Some(Entry { value: Value::Token(token), .. }) => Ok(Some(token)),
-            Some(Entry { value: Value::Foreign | Value::Versioned(_), .. }) => {
+            Some(Entry {
+                value: Value::Foreign | Value::Versioned(_) | Value::Fenced(_), ..
+            }) => {
                 Err(Fault::new(FaultKind::WrongType, "the key holds something that is not a lock"))
             }
         }
@@ -169,6 +216,12 @@ impl Store {
         self.applied
     }
 
+    fn seen(&self, key: &Key, now: Timestamp) -> Result<Option<Seen>, Fault> {
+        let expires = self.expires(key, now).filter(|&at| at != Timestamp::NEVER);
+        let left = expires.map(|at| at.since(now));
+        Ok(self.token(key, now)?.map(|token| Seen { token: token.clone(), left }))
+    }
+
     fn writable(&self) -> Result<(), Fault> {
         match self.condition {
             Condition::Well | Condition::Full => Ok(()),
@@ -193,21 +246,6 @@ impl Store {
     }
 }
 
-/// A store that several threads and clients share.
-#[derive(Debug, Default)]
-pub struct SharedStore(Mutex<Store>);
-
-impl SharedStore {
-    /// As [`Store::apply`], at this moment.
-    ///
-    /// # Errors
-    /// As [`Store::apply`].
-    pub fn apply(&self, op: &Op) -> Result<Verdict, Fault> {
-        self.with(|store| store.apply(op, crate::time::now()))
-    }
-
-    /// Looks at the store, or changes it.
-    pub fn with<T>(&self, look: impl FnOnce(&mut Store) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+fn micros(now: Timestamp) -> u64 {
+    u64::try_from(now.since(Timestamp::from_nanos(0)).as_micros()).unwrap_or(u64::MAX)
 }

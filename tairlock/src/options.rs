@@ -35,6 +35,17 @@ impl Default for Limits {
     }
 }
 
+/// How a client that waits for another client's lock learns that it is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wake {
+    /// The server says so, where it can and may; otherwise as [`Wake::Poll`].
+    #[default]
+    Push,
+    /// It asks again and again, 1 to 100 ms apart, at random.
+    Poll,
+}
+
 /// A lock as it was asked for, checked.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -46,13 +57,56 @@ pub struct Request {
     pub wait: Duration,
     /// Whether the keeper prolongs the lease while its guard lives.
     pub renew: bool,
+    /// Whether to share the lease of a call around this one that holds the lock.
+    pub reentrant: bool,
+    /// What the lock is called in spans and metrics.
+    pub name: Option<&'static str>,
+    /// For how long to hold it at least and at most.
+    pub hold: Hold,
+    /// Whether a fence is issued with it.
+    pub fence: bool,
+}
+
+/// For how long a lock is held, whatever its holder does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hold {
+    /// The key stays for so long after the grant, even if the lock is given back before.
+    pub min: Option<Duration>,
+    /// The lease is lost so long after it was asked for, even if its holder goes on.
+    pub max: Option<Duration>,
 }
 
 impl Request {
     /// A request for `key` with every option at its default.
     #[must_use]
     pub const fn new(key: Key) -> Self {
-        Self { key, ttl: Ttl::DEFAULT, wait: DEFAULT_WAIT, renew: true }
+        let hold = Hold { min: None, max: None };
+        Self {
+            key,
+            ttl: Ttl::DEFAULT,
+            wait: DEFAULT_WAIT,
+            renew: true,
+            hold,
+            fence: false,
+            reentrant: false,
+            name: None,
+        }
+    }
+
+    /// What no setter can tell by itself: whether the options go together.
+    ///
+    /// # Errors
+    /// [`ConfigError::MaxHoldBelowTtl`], [`ConfigError::MinHoldTooLong`].
+    pub fn checked(&self) -> Result<&Self, ConfigError> {
+        let Hold { min, max } = self.hold;
+        if let Some(given) = max.filter(|max| *max < self.ttl.as_duration()) {
+            return Err(ConfigError::MaxHoldBelowTtl { given, ttl: self.ttl });
+        }
+        let most = max.unwrap_or(Ttl::MAX).min(Ttl::MAX);
+        match min.filter(|min| *min > most) {
+            Some(given) => Err(ConfigError::MinHoldTooLong { given, most }),
+            None => Ok(self),
+        }
     }
 
     /// # Errors
@@ -71,6 +125,37 @@ impl Request {
     /// None today.
     pub fn renew(self, renew: bool) -> Result<Self, ConfigError> {
         Ok(Self { renew, ..self })
+    }
+
+    /// # Errors
+    /// None today.
+    pub fn reentrant(self, reentrant: bool) -> Result<Self, ConfigError> {
+        Ok(Self { reentrant, ..self })
+    }
+
+    /// # Errors
+    /// None today.
+    pub fn name(self, name: &'static str) -> Result<Self, ConfigError> {
+        Ok(Self { name: Some(name), ..self })
+    }
+
+    /// # Errors
+    /// None today.
+    pub fn fence(self, fence: bool) -> Result<Self, ConfigError> {
+        Ok(Self { fence, ..self })
+    }
+
+    /// # Errors
+    /// None here; see [`Request::checked`].
+    pub fn max_hold(self, max: Duration) -> Result<Self, ConfigError> {
+        Ok(Self { hold: Hold { max: Some(max), ..self.hold }, ..self })
+    }
+
+    /// # Errors
+    /// None here; see [`Request::checked`].
+    pub fn min_hold(self, min: Duration) -> Result<Self, ConfigError> {
+        let min = Some(min).filter(|min| !min.is_zero());
+        Ok(Self { hold: Hold { min, ..self.hold }, ..self })
     }
 }
 
@@ -102,6 +187,75 @@ macro_rules! __lock_setters {
         /// Defaults to `true`. Without renewal the lease ends with its TTL, and the guard says so.
         pub fn renew(self, renew: bool) -> Self {
             self.set(|request| request.renew(renew))
+        }
+
+        /// Whether a call inside of a body under `#[distributed_lock]` that holds this lock already
+        /// shares its lease: the same token, the same fence; giving the shared one back does nothing.
+        ///
+        /// Defaults to `false`: then such a call is [`Error::WouldDeadlock`](crate::Error::WouldDeadlock),
+        /// at once. The other options are those of the call that holds it. A shared guard that outlives
+        /// that call holds nothing, and says so.
+        pub fn reentrant(self, reentrant: bool) -> Self {
+            self.set(|request| request.reentrant(reentrant))
+        }
+
+        /// What the lock is called in spans and metrics: a constant, so that they stay few whatever
+        /// the keys are.
+        ///
+        /// Defaults to none; under the attribute, to the function's name.
+        pub fn name(self, name: &'static str) -> Self {
+            self.set(|request| request.name(name))
+        }
+
+        /// How long the lock is held at most, however long its holder goes on: a body that is stuck
+        /// does not keep everybody else out for ever.
+        ///
+        /// None by default. So long after the lock was asked for, the lease is lost with
+        /// [`LossReason::MaxHold`](crate::LossReason::MaxHold), by the local clock and at that very
+        /// moment, and the key is released then; it is not left to its TTL. Whoever waits for the loss
+        /// is told of it; code that cannot be stopped goes on without the lock.
+        ///
+        /// At least the TTL, or the lock is refused before a command is sent. Without renewal the
+        /// lease ends with its TTL, which is before.
+        pub fn max_hold(self, max_hold: ::core::time::Duration) -> Self {
+            self.set(|request| request.max_hold(max_hold))
+        }
+
+        /// How long the key stays after the grant at least, although the lock is given back before:
+        /// for jobs that start on several machines at the same time by clocks that differ, so that
+        /// one which is late finds the lock busy, and not the work done.
+        ///
+        /// None by default; zero is none. A release or drop that comes earlier answers at once, with
+        /// [`Release::Retained`](crate::Release::Retained): it sets the time that is left as the key's
+        /// time to live, in one command, and so holds when the process ends right after. Until then
+        /// the lock is busy for everybody, this client included.
+        ///
+        /// At most `max_hold`, and 24 days; more is refused before a command is sent. It may be above
+        /// the TTL, but a holder that dies before it gives the lock back leaves the key to its TTL,
+        /// and nothing is kept after a loss. The time is counted by the server's clock from the
+        /// release on, which may run a little faster than ours.
+        pub fn min_hold(self, min_hold: ::core::time::Duration) -> Self {
+            self.set(|request| request.min_hold(min_hold))
+        }
+
+        /// Whether a fence is issued with the grant: a number that strictly increases from grant to
+        /// grant of the key, for the store that is written to. A holder that was paused beyond its
+        /// lease writes too late; the store sees that its fence is lower than the last one, and
+        /// refuses. See [`LockGuard::fence`](crate::LockGuard::fence) and
+        /// [`Client::fenced`](crate::Client::fenced).
+        ///
+        /// Defaults to `false`. The number is the server's time in microseconds, or one more than the
+        /// last where that is higher, and is issued in the same step as the lock, by a script. The
+        /// last one is kept under a key of its own, `{n}:tairlock:fence:` and the lock's key, in the
+        /// lock's cluster slot, for 7 days after the lease: numbers increase while it is there, and
+        /// also beyond unless the server's clock is set back by more than the time between.
+        ///
+        /// A server or user without scripts gets an error before the lock is taken
+        /// ([`FaultKind::Unsupported`](crate::FaultKind::Unsupported),
+        /// [`FaultKind::Permission`](crate::FaultKind::Permission)). A user confined by key patterns
+        /// needs one for those keys too.
+        pub fn fence(self, fence: bool) -> Self {
+            self.set(|request| request.fence(fence))
         }
 
         fn set(

@@ -1,10 +1,14 @@
 //! Between our commands, replies and faults and those of redis-rs. For both drivers.
 
-use redis::{ErrorKind, Pipeline, ProtocolVersion, RedisError, ServerError, Value};
+mod ear;
+
+pub use ear::Ear;
+use redis::{ErrorKind, Pipeline, ProtocolVersion, PushKind, RedisError, ServerError, Value};
 
 use crate::{
     Fault, FaultKind, Key,
     dialect::{Batch, Reply},
+    proto::News,
 };
 
 /// The commands of `batch`, ready to be sent together. Errors come back in place of replies.
@@ -100,6 +104,41 @@ pub fn speaks_resp3(client: &redis::Client) -> bool {
 #[must_use]
 pub fn refuses_hello(error: &RedisError) -> bool {
     !matches!(error.kind(), ErrorKind::Io | ErrorKind::AuthenticationFailed)
+}
+
+/// Hands on what a server says unasked.
+pub fn news(kind: &PushKind, data: &[Value], hear: &dyn Fn(News<'_>)) {
+    match (kind, data) {
+        (PushKind::Invalidate, [keys]) => changed(keys, hear),
+        (PushKind::Disconnection, _) => hear(News::Lost),
+        _ => {}
+    }
+}
+
+/// Hands on which keys have changed, as a server lists them.
+fn changed(keys: &Value, hear: &dyn Fn(News<'_>)) {
+    match keys {
+        Value::Array(keys) => {
+            for key in keys {
+                if let Value::BulkString(key) = key {
+                    hear(News::Changed(key));
+                }
+            }
+        }
+        Value::BulkString(key) => hear(News::Changed(key)),
+        // The whole database was emptied.
+        _ => hear(News::Everything),
+    }
+}
+
+/// `client` with HELLO.
+///
+/// # Errors
+/// As [`redis::Client::open`].
+pub fn resp3(client: &redis::Client) -> redis::RedisResult<redis::Client> {
+    let info = client.get_connection_info().clone();
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    redis::Client::open(info.set_redis_settings(settings))
 }
 
 /// `client` without HELLO.

@@ -22,7 +22,8 @@ impl Template {
     /// Nothing yet.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        // Room for most keys, so that they are one allocation.
+        Self(Vec::with_capacity(64))
     }
 
     /// Then text of the template itself.

@@ -30,6 +30,12 @@ impl Ttl {
         }
     }
 
+    /// `left`, rounded up to whole milliseconds and to what a TTL can be.
+    pub(crate) fn at_least(left: Duration) -> Self {
+        let up = left.saturating_add(Duration::from_nanos(999_999));
+        Self::new(up.clamp(Self::MIN, Self::MAX)).unwrap_or_default()
+    }
+
     /// In milliseconds, as it is sent.
     #[must_use]
     pub const fn as_millis(self) -> u64 {
@@ -92,6 +98,14 @@ mod tests {
         }
         assert_eq!(Ttl::new(Duration::from_micros(10_999)).unwrap().as_millis(), 10);
         assert_eq!(Ttl::new(24 * day).unwrap().as_duration(), 24 * day);
+    }
+
+    #[test]
+    fn what_is_left_is_rounded_up() {
+        for (left, ms) in [(1, 10), (9_999, 10), (10_000, 10), (10_001, 11), (5_000_000, 5_000)] {
+            assert_eq!(Ttl::at_least(Duration::from_micros(left)).as_millis(), ms);
+        }
+        assert_eq!(Ttl::at_least(Duration::MAX).as_duration(), Ttl::MAX);
     }
 
     #[test]

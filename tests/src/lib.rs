@@ -5,6 +5,7 @@ pub mod differential;
 pub mod laws;
 pub mod place;
 mod process;
+pub mod program;
 pub mod proxy;
 pub mod resp;
 pub mod server;

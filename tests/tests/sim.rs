@@ -62,10 +62,14 @@ fn every_law_holds_in_every_seed() {
         tally.found_again,
         tally.renewals,
         tally.releases,
+        tally.fences,
+        tally.retained,
+        tally.overdue,
         tally.losses,
         tally.cancelled,
         tally.timed_out,
         tally.failed,
+        tally.pushes,
     ];
     assert!(once_each.iter().all(|&n| n * 20 >= seeds), "much never happened: {tally:?}");
 }
@@ -132,4 +136,9 @@ fn finds_a_fault_that_is_called_busy() {
 #[test]
 fn finds_a_bell_that_never_rings() {
     finds(Breakage::NoBell, &["I4 liveness"]);
+}
+
+#[test]
+fn finds_a_push_that_nobody_hears() {
+    finds(Breakage::NoPush, &["I4 liveness"]);
 }

@@ -130,6 +130,7 @@ const SLEEPS: &[(&str, &str)] = &[
         "between a waiter's word that it begins and its place in the line there is no event",
     ),
     ("tests/benches/contention.rs", "plays a client that thinks between its updates"),
+    ("tests/benches/waiting.rs", "plays a holder that works, and waiters that are left waiting"),
 ];
 
 fn no_test_sleeps(file: &File) -> Vec<String> {

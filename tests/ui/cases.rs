@@ -43,6 +43,46 @@ fn a_missing_crate_is_named_with_its_cure() {
     }
 }
 
+/// Lints look at the user's body as if there were no attribute, and at the line where it stands.
+#[test]
+fn m25_clippy_still_looks_at_the_body() {
+    if !has_clippy() {
+        return;
+    }
+    let source = "
+        #![warn(clippy::print_stdout, clippy::bool_comparison)]
+        #[tairlock::distributed_lock(key = \"a\")]
+        pub async fn run(yes: bool) -> Result<u8, tairlock::Error> {
+            println!(\"in an async body\");
+            if yes == true {
+                println!(\"deeper\");
+            }
+            Ok(1)
+        }
+        #[tairlock_sync::distributed_lock(key = \"a\")]
+        pub fn run_blocking() -> Result<u8, tairlock_sync::Error> {
+            println!(\"in a blocking body\");
+            Ok(1)
+        }
+    ";
+    let dependencies = [
+        ("tairlock", "tairlock", "features = ['tokio', 'macros']"),
+        ("tairlock-sync", "tairlock-sync", "features = ['macros']"),
+    ];
+    let said = check("m25", 2024, &dependencies, source).expect("it compiles");
+    for (line, lint) in
+        [(5, "print_stdout"), (6, "bool_comparison"), (7, "print_stdout"), (13, "print_stdout")]
+    {
+        assert!(said.contains(&format!("src/lib.rs:{line}:")), "line {line}, {lint}: {said}");
+        assert!(said.contains(lint), "{lint}: {said}");
+    }
+}
+
+fn has_clippy() -> bool {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["clippy", "--version"]).output().is_ok_and(|it| it.status.success())
+}
+
 /// What clippy (or, where it is not installed, rustc) says to a crate outside of the workspace, and
 /// whether it was content.
 fn check(
@@ -76,8 +116,7 @@ fn check(
         command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("crates"));
         command
     };
-    let has_clippy = cargo(&["clippy", "--version"]).output().is_ok_and(|it| it.status.success());
-    let output = match has_clippy {
+    let output = match has_clippy() {
         true => cargo(&["clippy"]).args(["--", "-W", "clippy::pedantic"]).output(),
         false => cargo(&["check"]).output(),
     };

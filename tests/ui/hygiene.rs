@@ -2,7 +2,7 @@
 //! `tairlock` and `Result`. Checked in editions 2021 and 2024, with both crates renamed. Some functions
 //! are in one line on purpose: rustc looks for unnecessary braces there.
 
-#![deny(warnings, unused, missing_docs, unreachable_pub, unused_qualifications)]
+#![deny(warnings, unused, missing_docs, unreachable_pub, unused_qualifications, unknown_lints)]
 #![deny(let_underscore_drop, single_use_lifetimes, unsafe_op_in_unsafe_fn)]
 #![no_implicit_prelude]
 
@@ -74,6 +74,32 @@ pub async fn nothing() {}
 pub fn nothing_blocking(_a: u8) { nothing_at_all() }
 
 fn nothing_at_all() {}
+
+/// Every other option, with names that an expansion might want for itself.
+///
+/// # Errors
+/// As the lock.
+#[distributed_lock(
+    keys = ["a:{key}", keys], lease = result, when = when, reentrant = true, on_lost = finish, name = "all",
+    using = client()
+)]
+pub async fn others(key: u8, keys: &str, when: bool, lock: u8, output: u8) -> Answer<u8> {
+    if result.is_some() {
+        return Ok(lock);
+    }
+    Ok(output)
+}
+
+/// The same.
+#[distributed_lock(keys = keys, on_busy = skip, when = key > 1, using = blocking())]
+#[must_use]
+pub fn others_blocking(key: u8, keys: Vec<String>, lock: usize) -> ::core::option::Option<usize> {
+    ::core::option::Option::Some(keys.len() + lock)
+}
+
+/// Skipped, in one line.
+#[distributed_lock(key = "skipped", on_busy = skip)]
+pub async fn skipped() { nothing_at_all(); }
 
 /// One line, one expression.
 ///

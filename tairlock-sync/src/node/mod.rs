@@ -6,10 +6,10 @@ pub(crate) mod redis;
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-pub(crate) use memory::MemoryLine;
+pub(crate) use memory::MemoryNode;
 use tairlock::{
     Fault,
-    proto::{Op, Verdict},
+    proto::{Hear, Op, Verdict},
 };
 
 /// A way to one server, or to what acts as one. Any number of threads call at once.
@@ -26,6 +26,12 @@ pub(crate) trait Line: Debug + Send + Sync {
 
 pub(crate) type SharedLine = Arc<dyn Line>;
 
+/// A server that tells of changes.
+pub(crate) trait Listen: Debug + Send + Sync {
+    /// A line whose server tells `hear` of the next change of every key that is asked about on it.
+    fn listen(&self, hear: Hear) -> Result<SharedLine, Fault>;
+}
+
 /// One server, by what a way to it is for.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -34,11 +40,13 @@ pub(crate) struct Node {
     /// Renewals, and releases in place of guards: where it is a line of its own, user code can neither
     /// exhaust nor block it.
     pub(crate) keeper: SharedLine,
+    /// Being told of changes, where that can be.
+    pub(crate) listen: Option<Arc<dyn Listen>>,
 }
 
 impl Node {
     /// One line for everything.
     pub(crate) fn of(line: SharedLine) -> Self {
-        Self { commands: Arc::clone(&line), keeper: line }
+        Self { commands: Arc::clone(&line), keeper: line, listen: None }
     }
 }

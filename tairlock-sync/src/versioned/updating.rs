@@ -9,7 +9,7 @@ use event_listener::{Event, EventListener};
 use tairlock::{
     Codec, Error, Fault,
     bell::Turn,
-    proto::{Deed, Errand, Event::Rung, Machine, Op, Outcome, Update, Verdict},
+    proto::{Deed, Errand, Event as Told, Machine, Op, Outcome, Update, Verdict},
     time,
     value::{Change, Known, Recall, Stored, ValueOp, ValueRequest, Working},
 };
@@ -47,8 +47,8 @@ impl Port<()> for Asking<'_> {
         Event::new().listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<Told> {
+        None
     }
 }
 
@@ -133,8 +133,8 @@ impl<'a, T> Updating<'a, T> {
         let machine = &self.turning.machine;
         let bell = self.turning.listen();
         // Whoever was in front may have left before there was somebody to hear it.
-        if self.turning.rung() {
-            drive::lock(machine).handle(Rung, time::now());
+        if let Some(told) = self.turning.rung() {
+            drive::lock(machine).handle(told, time::now());
         }
         let updated = drive::drive(machine, &self.turning, bell);
         if self.turning.turn.has_come() {
@@ -153,12 +153,12 @@ impl Port<()> for Turning<'_> {
         self.turn.listen()
     }
 
-    fn rung(&self) -> bool {
+    fn rung(&self) -> Option<Told> {
         let come = self.turn.has_come();
-        if come {
+        come.then(|| {
             drive::lock(&self.machine).remember(self.recall.get());
-        }
-        come
+            Told::Rung
+        })
     }
 }
 

@@ -98,12 +98,16 @@ fn set(ask: &Ask) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Token, Ttl, value::Action};
+    use crate::{
+        Token, Ttl,
+        value::{Action, FencedAction},
+    };
 
     #[test]
     fn a_status_in_place_of_a_value_is_another_holder() {
         let (key, token) = (Key::new("k").unwrap(), Token::from_bytes("t"));
-        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action: Action::default() };
+        let (action, fenced) = (Action::default(), FencedAction::default());
+        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action, fenced };
         for way in [&SetNxGet as &dyn Way, &Holder] {
             assert!(matches!(way.hear(&ask, Reply::Okay), Heard::Verdict(Verdict::Busy)));
         }

@@ -4,8 +4,8 @@ use super::{Ask, Batch, Heard, Question, Reply, Speech, Way};
 use crate::{
     Fault, Token, Ttl,
     fault::FaultKind,
-    proto::{Op, Verdict},
-    value::{Action, ValueOp},
+    proto::{Op, Renewal, Verdict},
+    value::{Action, FencedAction, ValueOp},
 };
 
 /// Rounds after which an operation is given up: EVALSHA, EVAL and a fall-back fit in twice.
@@ -17,8 +17,17 @@ const MAX_ROUNDS: u8 = 8;
 pub struct Exchange<'a> {
     speech: &'a Speech,
     talks: Vec<Talk>,
-    many: bool,
+    answer: Answer,
     rounds: u8,
+}
+
+/// What becomes of the verdicts.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    One,
+    Many,
+    /// It was asked as a renewal is.
+    Retain,
 }
 
 /// One key's part of it.
@@ -39,30 +48,51 @@ impl<'a> Exchange<'a> {
     #[must_use]
     pub fn new(op: &Op, speech: &'a Speech) -> Self {
         let talk = |question: Question, key: &crate::Key, token: &Token, ttl| {
-            let ask = Ask { key: key.clone(), token: token.clone(), ttl, action: Action::Read };
+            let (action, fenced) = (Action::Read, FencedAction::Get);
+            let ask = Ask { key: key.clone(), token: token.clone(), ttl, action, fenced };
             let index = speech.index(question);
             let way = question.ways()[index];
             Talk { ask, question, index, way, refused: None, result: None }
         };
-        let (talks, many) = match op {
+        let nobody = Token::from_bytes("");
+        let (talks, answer) = match op {
             Op::Acquire { key, token, ttl } => {
-                (vec![talk(Question::Acquire, key, token, *ttl)], false)
+                (vec![talk(Question::Acquire, key, token, *ttl)], Answer::One)
+            }
+            Op::AcquireFenced { key, token, ttl } => {
+                (vec![talk(Question::AcquireFenced, key, token, *ttl)], Answer::One)
             }
             Op::Release { key, token } => {
-                (vec![talk(Question::Release, key, token, Ttl::DEFAULT)], false)
+                (vec![talk(Question::Release, key, token, Ttl::DEFAULT)], Answer::One)
             }
             Op::RenewMany(renewals) => {
                 let talks = renewals.iter().map(|r| talk(Question::Renew, &r.key, &r.token, r.ttl));
-                (talks.collect(), true)
+                (talks.collect(), Answer::Many)
+            }
+            Op::Retain(Renewal { key, token, ttl }) => {
+                (vec![talk(Question::Renew, key, token, *ttl)], Answer::Retain)
+            }
+            Op::Inspect(key) => {
+                (vec![talk(Question::Inspect, key, &nobody, Ttl::DEFAULT)], Answer::One)
+            }
+            Op::ForceRelease(key) => {
+                (vec![talk(Question::ForceRelease, key, &nobody, Ttl::DEFAULT)], Answer::One)
+            }
+            Op::Fenced(key, action) => {
+                let mut talk = talk(Question::Fenced, key, &nobody, Ttl::DEFAULT);
+                talk.ask.fenced = action.clone();
+                (vec![talk], Answer::One)
+            }
+            Op::Remaining { key } => {
+                (vec![talk(Question::Remaining, key, &nobody, Ttl::DEFAULT)], Answer::One)
             }
             Op::Value(ValueOp { key, action }) => {
-                let nobody = Token::from_bytes("");
                 let mut talk = talk(Question::Value, key, &nobody, Ttl::DEFAULT);
                 talk.ask.action = action.clone();
-                (vec![talk], false)
+                (vec![talk], Answer::One)
             }
         };
-        Self { speech, talks, many, rounds: 0 }
+        Self { speech, talks, answer, rounds: 0 }
     }
 
     /// What to send now: one command for each key that has no answer yet, and those behind it.
@@ -98,7 +128,14 @@ impl<'a> Exchange<'a> {
             return None;
         }
         let mut results = self.talks.drain(..).filter_map(|talk| talk.result);
-        if self.many { Some(Ok(Verdict::Many(results.collect()))) } else { results.next() }
+        match self.answer {
+            Answer::Many => Some(Ok(Verdict::Many(results.collect()))),
+            Answer::One => results.next(),
+            Answer::Retain => results.next().map(|result| match result {
+                Ok(Verdict::Renewed) => Ok(Verdict::Retained),
+                other => other,
+            }),
+        }
     }
 
     fn open(&self) -> impl Iterator<Item = &Talk> {
@@ -149,7 +186,7 @@ impl Talk {
 
     fn fail(&mut self, fault: Fault) {
         let hint = match fault.kind() {
-            FaultKind::WrongType if self.question == Question::Value => {
+            FaultKind::WrongType if matches!(self.question, Question::Value | Question::Fenced) => {
                 "use another key, or a prefix of your own, or remove what is there".to_owned()
             }
             FaultKind::Permission if self.question == Question::Value => {
@@ -162,6 +199,23 @@ impl Talk {
                 };
                 let key = &self.ask.key;
                 format!("grant the user {commands} and a key pattern (`~…`) that covers {key:?}")
+            }
+            FaultKind::Permission if self.question == Question::Fenced => {
+                let key = &self.ask.key;
+                format!(
+                    "grant the user EVALSHA, EVAL, HMGET, HSET, EXISTS and TYPE and a key pattern \
+                     (`~…`) that covers {key:?}"
+                )
+            }
+            FaultKind::Permission if self.question == Question::AcquireFenced => {
+                let (key, fence) = (&self.ask.key, crate::slot::fence_key(&self.ask.key));
+                format!(
+                    "a fence needs a script: grant the user EVALSHA, EVAL, GET, SET and TIME and key \
+                     patterns (`~…`) that cover {key:?} and {fence:?}"
+                )
+            }
+            FaultKind::Unsupported if self.question == Question::AcquireFenced => {
+                "a fence needs scripts; ask for the lock without one".to_owned()
             }
             FaultKind::Permission => {
                 let ways: Vec<_> = self.question.ways().iter().map(|way| way.name()).collect();

@@ -147,12 +147,16 @@ pub(super) fn without(reply: &Reply) -> Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Token, Ttl, value::Action};
+    use crate::{
+        Token, Ttl,
+        value::{Action, FencedAction},
+    };
 
     #[test]
     fn a_status_in_place_of_a_value_is_another_holder() {
         let (key, token) = (Key::new("k").unwrap(), Token::from_bytes("t"));
-        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action: Action::default() };
+        let (action, fenced) = (Action::default(), FencedAction::default());
+        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action, fenced };
         let heard = SetIfEq.hear(&ask, Reply::Okay);
         assert!(matches!(heard, Heard::Verdict(Verdict::Taken)));
     }

@@ -7,9 +7,13 @@ mod acquire;
 mod detect;
 mod exchange;
 mod exstring;
+mod fence;
+mod fenced;
 mod hash;
 mod ifeq;
+mod inspect;
 mod program;
+mod remaining;
 mod script;
 mod tair;
 mod wire;
@@ -21,20 +25,37 @@ use std::{
 
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
+pub use remaining::{INVALIDATE, name, track, tracks};
 pub use wire::{Arg, Batch, Command, Reply};
 
-use crate::{Fault, Key, Token, Ttl, fault::FaultKind, proto::Verdict, value::Action};
+use crate::{
+    Fault, Key, Token, Ttl,
+    fault::FaultKind,
+    proto::Verdict,
+    value::{Action, FencedAction},
+};
 
 /// The ways to take a lock.
 pub static ACQUIRE: &[&dyn Way] = &[&acquire::SetNxGet, &acquire::SetNx];
+/// The ways to take a lock with a fence.
+pub static ACQUIRE_FENCED: &[&dyn Way] = &[&fence::Script { whole: false }];
 /// The ways to prolong a lease.
 pub static RENEW: &[&dyn Way] = &[&ifeq::SetIfEq, &tair::Cas, &script::RENEW];
 /// The ways to give a lock back.
 pub static RELEASE: &[&dyn Way] = &[&ifeq::DelIfEq, &ifeq::DelEx, &tair::Cad, &script::RELEASE];
+/// The ways to see who holds a lock.
+pub static INSPECT: &[&dyn Way] = &[&inspect::GetPttl];
+/// The ways to take a lock away from whoever holds it.
+pub static FORCE_RELEASE: &[&dyn Way] = &[&inspect::GetDel, &inspect::Script { whole: false }];
+/// The ways to ask how long a lock is held.
+pub static REMAINING: &[&dyn Way] = &[&remaining::Pttl];
 /// The ways to keep versioned values. One way is one form of them, which all questions about values
 /// share, so that nothing is written in one form and looked for in another.
 pub static VALUE: &[&dyn Way] =
     &[&exstring::ExString { whole: false }, &hash::Hash { whole: false }];
+
+/// The ways to keep fenced values.
+pub static FENCED: &[&dyn Way] = &[&fenced::Hash { whole: false }];
 
 /// What is asked about one key.
 #[derive(Clone, Debug)]
@@ -47,6 +68,8 @@ pub struct Ask {
     pub ttl: Ttl,
     /// About a value; no meaning for a lock.
     pub action: Action,
+    /// About a fenced value; no meaning for anything else.
+    pub fenced: FencedAction,
 }
 
 /// One spelling of one question.
@@ -129,9 +152,14 @@ impl Heard {
 #[derive(Debug, Default)]
 pub struct Speech {
     acquire: AtomicUsize,
+    acquire_fenced: AtomicUsize,
     renew: AtomicUsize,
     release: AtomicUsize,
+    inspect: AtomicUsize,
+    force_release: AtomicUsize,
+    remaining: AtomicUsize,
     value: AtomicUsize,
+    fenced: AtomicUsize,
 }
 
 /// A question, as a place in [`Speech`].
@@ -139,26 +167,51 @@ pub struct Speech {
 pub enum Question {
     /// See [`ACQUIRE`].
     Acquire,
+    /// See [`ACQUIRE_FENCED`].
+    AcquireFenced,
     /// See [`RENEW`].
     Renew,
     /// See [`RELEASE`].
     Release,
+    /// See [`INSPECT`].
+    Inspect,
+    /// See [`FORCE_RELEASE`].
+    ForceRelease,
+    /// See [`REMAINING`].
+    Remaining,
     /// See [`VALUE`].
     Value,
+    /// See [`FENCED`].
+    Fenced,
 }
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 4] = [Self::Acquire, Self::Renew, Self::Release, Self::Value];
+    pub const ALL: [Self; 9] = [
+        Self::Acquire,
+        Self::AcquireFenced,
+        Self::Renew,
+        Self::Release,
+        Self::Inspect,
+        Self::ForceRelease,
+        Self::Remaining,
+        Self::Value,
+        Self::Fenced,
+    ];
 
     /// The ways to ask it, best first.
     #[must_use]
     pub fn ways(self) -> &'static [&'static dyn Way] {
         match self {
             Self::Acquire => ACQUIRE,
+            Self::AcquireFenced => ACQUIRE_FENCED,
             Self::Renew => RENEW,
             Self::Release => RELEASE,
+            Self::Inspect => INSPECT,
+            Self::ForceRelease => FORCE_RELEASE,
+            Self::Remaining => REMAINING,
             Self::Value => VALUE,
+            Self::Fenced => FENCED,
         }
     }
 }
@@ -193,9 +246,14 @@ impl Speech {
     const fn place(&self, question: Question) -> &AtomicUsize {
         match question {
             Question::Acquire => &self.acquire,
+            Question::AcquireFenced => &self.acquire_fenced,
             Question::Renew => &self.renew,
             Question::Release => &self.release,
+            Question::Inspect => &self.inspect,
+            Question::ForceRelease => &self.force_release,
+            Question::Remaining => &self.remaining,
             Question::Value => &self.value,
+            Question::Fenced => &self.fenced,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::{Command, Reply};
 
-/// A Lua program about one key.
+/// A Lua program about one key, or some in one slot.
 #[derive(Debug)]
 pub(super) struct Program {
     source: &'static str,
@@ -18,12 +18,18 @@ impl Program {
 
     /// Runs it, `whole` or by its digest, on `key`; arguments are to follow.
     pub(super) fn run(&'static self, whole: bool, key: &crate::Key) -> Command {
+        self.run_on(whole, &[key])
+    }
+
+    /// As [`Program::run`], on several keys.
+    pub(super) fn run_on(&'static self, whole: bool, keys: &[&crate::Key]) -> Command {
         let command = if whole {
             Command::new("EVAL").word(self.source)
         } else {
             Command::new("EVALSHA").word(&self.digest)
         };
-        command.number(1).bytes(key.shared())
+        let command = command.number(keys.len() as u64);
+        keys.iter().fold(command, |command, key| command.bytes(key.shared()))
     }
 
     /// Whether `reply` says that the server has not seen it.

@@ -1,27 +1,34 @@
 //! The embedded server as a node.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault,
-    memory::SharedStore,
-    proto::{Op, Verdict},
+    memory::{Ear, SharedStore},
+    proto::{Hear, News, Op, Verdict},
     runtime::BoxFuture,
 };
 
 /// A [`SharedStore`] that is always there and answers at once.
-pub(crate) struct MemoryNode(SharedLine);
+pub(crate) struct MemoryNode(Arc<SharedStore>);
 
 impl MemoryNode {
     pub(crate) fn new(store: Arc<SharedStore>) -> Self {
-        Self(Arc::new(MemoryLine(store)))
+        Self(store)
     }
 }
 
 impl Node for MemoryNode {
     fn line(&self, _role: Role) -> BoxFuture<'_, Result<SharedLine, Fault>> {
-        Box::pin(std::future::ready(Ok(Arc::clone(&self.0))))
+        let line: SharedLine = Arc::new(MemoryLine(Arc::clone(&self.0)));
+        Box::pin(std::future::ready(Ok(line)))
+    }
+
+    fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>> {
+        let ear = self.0.listen(Arc::new(move |key| hear(News::Changed(key.as_bytes()))));
+        let line: SharedLine = Arc::new(MemoryEar(ear));
+        Box::pin(std::future::ready(Ok(line)))
     }
 }
 
@@ -40,7 +47,16 @@ impl fmt::Debug for MemoryLine {
 }
 
 impl Line for MemoryLine {
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>> {
+    fn call<'a>(&'a self, op: &'a Op, _within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
+        Box::pin(async move { self.0.apply(op) })
+    }
+}
+
+#[derive(Debug)]
+struct MemoryEar(Ear);
+
+impl Line for MemoryEar {
+    fn call<'a>(&'a self, op: &'a Op, _within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
         Box::pin(async move { self.0.apply(op) })
     }
 }

@@ -9,9 +9,9 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 pub(crate) use memory::MemoryNode;
 
 use crate::{
-    Fault, FaultKind,
-    proto::{Op, Verdict},
-    runtime::{BoxFuture, Runtime},
+    Fault,
+    proto::{Hear, Op, Verdict},
+    runtime::BoxFuture,
 };
 
 /// What a connection is for.
@@ -27,32 +27,15 @@ pub(crate) enum Role {
 pub(crate) trait Node: Debug + Send + Sync {
     /// A connection that is up and whose server's ways are known.
     fn line(&self, role: Role) -> BoxFuture<'_, Result<SharedLine, Fault>>;
+
+    /// A connection whose server tells `hear` of the next change of every key that is asked about on it.
+    fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>>;
 }
 
 /// A connection that many share. What is sent first arrives first.
 pub(crate) trait Line: Debug + Send + Sync {
-    /// Asks, and waits for the answer for as long as it takes.
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>>;
-
-    /// A reply did not come in time: callers to come should not be sent down here.
-    fn suspect(&self) {}
+    /// Asks, and waits for the answer for at most `within`.
+    fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>>;
 }
 
 pub(crate) type SharedLine = Arc<dyn Line>;
-
-/// Asks `op` on `line`, and gives up after `within`.
-pub(crate) async fn ask(
-    line: &dyn Line,
-    runtime: Runtime,
-    op: &Op,
-    within: Duration,
-) -> Result<Verdict, Fault> {
-    match runtime.limit(within, line.call(op)).await {
-        Some(reply) => reply,
-        None => {
-            line.suspect();
-            let text = format!("no reply within {within:?}");
-            Err(Fault::ambiguous(FaultKind::NoReply, text))
-        }
-    }
-}

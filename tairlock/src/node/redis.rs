@@ -12,18 +12,18 @@ use std::{
 
 use futures_util::lock::Mutex as AsyncMutex;
 use redis::{
-    AsyncConnectionConfig, Client,
+    AsyncConnectionConfig, Client, PushInfo,
     aio::{ConnectionLike, ConnectionManager, MultiplexedConnection},
 };
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault, FaultKind,
-    dialect::{Batch, Detection, Exchange, Reply, Speech},
-    proto::{Op, Verdict},
+    dialect::{self, Batch, Detection, Exchange, Reply, Speech},
+    proto::{Hear, Op, Verdict},
     redis::{
-        address, connect_fault, pipeline, refuses_hello, reply, resp2, sent_fault, speaks_resp3,
-        unused_key,
+        Ear, address, connect_fault, news, pipeline, refuses_hello, reply, resp2, resp3,
+        sent_fault, speaks_resp3, unused_key,
     },
     runtime::{BoxFuture, Runtime},
 };
@@ -87,8 +87,7 @@ impl RedisNode {
         let place = self.place();
         let attempt = async {
             let wire = self.open(role, runtime).await?;
-            let line =
-                RedisLine { wire, speech: Speech::default(), broken: AtomicBool::new(false) };
+            let line = RedisLine::new(wire);
             let speech = line.detect(&self.settings.prefix).await?;
             Ok(RedisLine { speech, ..line })
         };
@@ -104,15 +103,47 @@ impl RedisNode {
             Source::Connection(connection) => return Ok(Wire::Connection(connection.clone())),
             Source::Manager(manager) => return Ok(Wire::Manager(manager.clone())),
         };
-        match multiplexed(client, role, runtime).await {
+        match multiplexed(client, role, runtime, &quiet()).await {
             Ok(connection) => Ok(Wire::Connection(connection)),
             Err(error) if speaks_resp3(client) && refuses_hello(&error) => {
                 let plain = resp2(client).map_err(|e| connect_fault(&e, &self.place()))?;
-                let opened = multiplexed(&plain, role, runtime).await;
+                let opened = multiplexed(&plain, role, runtime, &quiet()).await;
                 opened.map(Wire::Connection).map_err(|e| connect_fault(&e, &self.place()))
             }
             Err(error) => Err(connect_fault(&error, &self.place())),
         }
+    }
+
+    /// In the newer protocol one connection both asks and is told; in the older one, two.
+    async fn listener(&self, hear: Hear, runtime: Runtime) -> Result<RedisLine, Fault> {
+        let Source::Client(client) = &self.source else {
+            let text = "the caller's own connection cannot be listened on";
+            return Err(Fault::new(FaultKind::Unsupported, text));
+        };
+        let failed = |error| connect_fault(&error, &self.place());
+        let told = Arc::clone(&hear);
+        let push = move |push: PushInfo| {
+            news(&push.kind, &push.data, &*told);
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let newer = resp3(client).map_err(failed)?;
+        // On the keepers' thread, which no task of the program can block.
+        let role = Role::Keeper;
+        let opened = multiplexed(&newer, role, runtime, &quiet().set_push_sender(push)).await;
+        let (line, elsewhere) = match opened {
+            Ok(connection) => (RedisLine::new(Wire::Connection(connection)), None),
+            Err(error) if refuses_hello(&error) => {
+                let older = resp2(client).map_err(failed)?;
+                let ear = Ear::open(&older, self.settings.connect_within, hear)?;
+                let id = ear.id().await?;
+                let opened = multiplexed(&older, role, runtime, &quiet()).await;
+                let wire = Wire::Connection(opened.map_err(failed)?);
+                (RedisLine { _ear: Some(ear), ..RedisLine::new(wire) }, Some(id))
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        dialect::tracks(line.send(&dialect::track(elsewhere)).await?.first())?;
+        Ok(line)
     }
 
     fn place(&self) -> String {
@@ -127,14 +158,17 @@ async fn multiplexed(
     client: &Client,
     role: Role,
     runtime: Runtime,
+    config: &AsyncConnectionConfig,
 ) -> redis::RedisResult<MultiplexedConnection> {
-    // Both deadlines are ours: a command's depends on its TTL, and a connection's covers detection.
-    let config =
-        AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     match role {
-        Role::Commands => runtime.dial(client, &config).await,
-        Role::Keeper => runtime.dial_for_keeper(client, &config).await,
+        Role::Commands => runtime.dial(client, config).await,
+        Role::Keeper => runtime.dial_for_keeper(client, config).await,
     }
+}
+
+/// Both deadlines are ours: a command's depends on its TTL, and a connection's covers detection.
+fn quiet() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
 
 impl Node for RedisNode {
@@ -154,6 +188,16 @@ impl Node for RedisNode {
             Ok(line as SharedLine)
         })
     }
+
+    fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>> {
+        Box::pin(async move {
+            let runtime = Runtime::here()?;
+            let within = self.settings.connect_within;
+            let opened = runtime.limit(within, self.listener(hear, runtime)).await;
+            let late = || Fault::new(FaultKind::Unreachable, "no listener in time");
+            opened.unwrap_or_else(|| Err(late())).map(|line| Arc::new(line) as SharedLine)
+        })
+    }
 }
 
 impl fmt::Debug for RedisNode {
@@ -171,9 +215,15 @@ struct RedisLine {
     wire: Wire,
     speech: Speech,
     broken: AtomicBool,
+    /// Who is told, where that is another connection.
+    _ear: Option<Ear>,
 }
 
 impl RedisLine {
+    fn new(wire: Wire) -> Self {
+        Self { wire, speech: Speech::default(), broken: AtomicBool::new(false), _ear: None }
+    }
+
     async fn send(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
         let pipeline = pipeline(batch);
         let sent = match &self.wire {
@@ -203,8 +253,8 @@ impl RedisLine {
 }
 
 impl Line for RedisLine {
-    fn call<'a>(&'a self, op: &'a Op) -> BoxFuture<'a, Result<Verdict, Fault>> {
-        Box::pin(async move {
+    fn call<'a>(&'a self, op: &'a Op, within: Duration) -> BoxFuture<'a, Result<Verdict, Fault>> {
+        let answer = async {
             let mut exchange = Exchange::new(op, &self.speech);
             loop {
                 let replies = self.send(&exchange.batch()).await?;
@@ -212,11 +262,15 @@ impl Line for RedisLine {
                     return answer;
                 }
             }
+        };
+        Box::pin(async move {
+            Runtime::here()?.limit(within, answer).await.unwrap_or_else(|| {
+                // Callers to come are not sent down here.
+                self.broken.store(true, Ordering::Relaxed);
+                let text = format!("no reply within {within:?}");
+                Err(Fault::ambiguous(FaultKind::NoReply, text))
+            })
         })
-    }
-
-    fn suspect(&self) {
-        self.broken.store(true, Ordering::Relaxed);
     }
 }
 

@@ -50,6 +50,7 @@ pub fn expiry(expiry: impl Into<Expiry>) -> Expiry {
 pub struct Attempts<'a, T>(Result<Updating<'a, T>, Error>);
 
 /// Begins an update of `versioned`.
+#[must_use]
 pub fn attempts<T>(versioned: &Versioned<T>) -> Attempts<'_, T> {
     Attempts(versioned.begin())
 }

@@ -1,8 +1,13 @@
 //! Taking a lock: stand in line, ask, wait, ask again, and settle what a lost reply left open.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{Backoff, Event, Machine, Op, SendId, Step, Verdict, response_deadline};
+use super::{
+    Crowd, Crowds, Event, Grant, Machine, Op, Route, SendId, Step, Verdict,
+    crowd::First,
+    response_deadline,
+    waiting::{Waiting, Want},
+};
 use crate::{
     Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
 };
@@ -13,11 +18,16 @@ pub struct Acquire {
     key: Key,
     token: Token,
     ttl: Ttl,
+    /// Whether to ask for a fence, and the one that was issued.
+    fenced: bool,
+    fence: Option<u64>,
     within: Duration,
     began: Timestamp,
     /// `None` is one try.
     deadline: Option<Timestamp>,
-    backoff: Backoff,
+    waiting: Waiting,
+    crowds: Arc<Crowds>,
+    crowd: Crowd,
     next_id: u64,
     state: State,
     /// When the first command whose fate is unknown was sent. Its grant, if it was one, began then.
@@ -30,10 +40,14 @@ pub struct Acquire {
 
 #[derive(Debug)]
 enum State {
+    /// Nothing is decided yet.
+    New,
     /// Somebody in this process is in front.
     InLine,
     /// To be asked at this moment.
     Idle(Timestamp),
+    /// Somebody else holds it.
+    Waiting,
     Asking {
         id: SendId,
         sent: Timestamp,
@@ -62,6 +76,8 @@ pub enum Acquired {
         sent: Timestamp,
         /// Until when it is surely ours.
         until: Timestamp,
+        /// The fence, if one was asked for.
+        fence: Option<u64>,
     },
     /// Somebody else holds it, and there was no time to wait.
     Busy,
@@ -75,16 +91,21 @@ pub enum Acquired {
 }
 
 impl Acquired {
-    /// When the command that won was sent and until when the lock is ours, or what the caller is told.
+    /// What `request` was granted under `token`, or what the caller is told.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::TimedOut`], [`Error::Backend`].
-    pub fn granted(self, key: &Key) -> Result<(Timestamp, Timestamp), Error> {
-        let key = key.clone();
+    pub fn granted(self, request: &Request, token: &Token) -> Result<Grant, Error> {
+        let Request { key, ttl, renew, hold, .. } = request.clone();
         match self {
-            Self::Granted { sent, until } => Ok((sent, until)),
+            Self::Granted { sent, until, fence } => {
+                Ok(Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until })
+            }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
+            Self::Failed(fault) if fault.kind() == FaultKind::NoQuorum => {
+                Err(Error::NoQuorum { key, fault })
+            }
             Self::Failed(fault) => {
                 Err(Error::Backend { key: Some(key), operation: Operation::Acquire, fault })
             }
@@ -106,21 +127,51 @@ impl Acquire {
             key: request.key.clone(),
             token,
             ttl: request.ttl,
+            fenced: request.fence,
+            fence: None,
             within: response_deadline(limit, request.ttl),
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
-            backoff: Backoff::polling(seed),
+            waiting: Waiting::new(seed),
+            crowds: Arc::default(),
+            crowd: Crowd::default(),
             next_id: 0,
-            state: State::Idle(now),
+            state: State::New,
             unsure_since: None,
             last: Last::Nothing,
             retried_at_once: false,
         }
     }
 
+    /// With what the client remembers of others who want the same lock, so that it lets them go first
+    /// after its own release.
+    #[must_use]
+    pub fn among(mut self, crowds: Arc<Crowds>) -> Self {
+        self.crowds = crowds;
+        self
+    }
+
+    /// Nobody in this process is in front any more.
+    fn come(&mut self, now: Timestamp) {
+        self.crowd = self.crowds.about(&self.key);
+        let first = if self.deadline.is_some() {
+            self.crowd.begin(self.waiting.random(), now)
+        } else {
+            First::Now
+        };
+        self.state = match first {
+            First::Now => State::Idle(now),
+            First::Pause(until) => State::Idle(until.min(self.deadline.unwrap_or(now))),
+            First::GiveWay(until) => {
+                self.waiting.give_way(until);
+                State::Waiting
+            }
+        };
+    }
+
     /// Somebody in this process is in front: nothing is asked before [`Event::Rung`].
     pub fn stand_in_line(&mut self) {
-        if let State::Idle(_) = self.state {
+        if let State::New = self.state {
             self.state = State::InLine;
         }
     }
@@ -158,12 +209,26 @@ impl Acquire {
         }
     }
 
+    fn busy(&mut self, sent: Timestamp, now: Timestamp) {
+        self.last = Last::Busy;
+        self.crowd.took(now.since(sent));
+        self.waiting.begin(now, &mut self.crowd);
+        match self.deadline {
+            Some(deadline) if now < deadline => self.state = State::Waiting,
+            _ => self.out_of_time(now),
+        }
+        self.crowds.learned(&self.key, self.crowd, now);
+    }
+
     fn granted(&mut self, sent: Timestamp, now: Timestamp) {
+        self.waiting.end(now, &mut self.crowd);
+        self.crowds.learned(&self.key, self.crowd, now);
         let until = sent + self.ttl.certain();
         if now < until {
             // Whatever else of ours arrives later finds the token that is there by right.
             self.unsure_since = None;
-            self.finish(Acquired::Granted { sent, until });
+            let fence = self.fence;
+            self.finish(Acquired::Granted { sent, until, fence });
         } else {
             let late =
                 "the grant came after its lease had run out; the ttl is too short for this server";
@@ -186,7 +251,7 @@ impl Acquire {
             self.retried_at_once = true;
             self.state = State::Idle(now);
         } else {
-            let pause = self.backoff.next().unwrap_or_default();
+            let pause = self.waiting.pause();
             self.ask_again(now, pause);
         }
     }
@@ -199,10 +264,14 @@ impl Acquire {
 
 impl Machine for Acquire {
     type Output = Acquired;
-    type Route = ();
+    type Route = Route;
 
-    fn poll(&mut self, now: Timestamp) -> Step<Acquired, ()> {
+    fn poll(&mut self, now: Timestamp) -> Step<Acquired, Route> {
         match &mut self.state {
+            State::New => {
+                self.come(now);
+                self.poll(now)
+            }
             State::InLine => match self.deadline {
                 Some(deadline) if now < deadline => Step::Wait(deadline),
                 _ => {
@@ -211,20 +280,40 @@ impl Machine for Acquire {
                     self.poll(now)
                 }
             },
+            State::Waiting => {
+                let deadline = self.deadline.unwrap_or(now);
+                match self.waiting.poll(now) {
+                    Want::Wait(until) if now < deadline => Step::Wait(until.min(deadline)),
+                    Want::Inquire if now < deadline => {
+                        let id = self.id();
+                        self.waiting.inquiring(id);
+                        let op = Op::Remaining { key: self.key.clone() };
+                        Step::Send { id, route: Route::Listener, op, within: self.within }
+                    }
+                    _ => {
+                        self.state = State::Idle(now);
+                        self.poll(now)
+                    }
+                }
+            }
             State::Idle(at) if now < *at => Step::Wait(*at),
             // The deadline was the moment waited for: one last look, as somebody may just have left.
             State::Idle(_) => {
                 let id = self.id();
                 self.state = State::Asking { id, sent: now };
-                let op =
-                    Op::Acquire { key: self.key.clone(), token: self.token.clone(), ttl: self.ttl };
-                Step::Send { id, route: (), op, within: self.within }
+                let (key, token, ttl) = (self.key.clone(), self.token.clone(), self.ttl);
+                let op = if self.fenced {
+                    Op::AcquireFenced { key, token, ttl }
+                } else {
+                    Op::Acquire { key, token, ttl }
+                };
+                Step::Send { id, route: Route::Commands, op, within: self.within }
             }
             State::Late => {
                 let id = self.id();
                 self.state = State::Undoing { id };
                 let op = Op::Release { key: self.key.clone(), token: self.token.clone() };
-                Step::Send { id, route: (), op, within: self.within }
+                Step::Send { id, route: Route::Commands, op, within: self.within }
             }
             State::Asking { .. } | State::Undoing { .. } => Step::Wait(Timestamp::NEVER),
             State::Over(output) => match output.take() {
@@ -236,18 +325,30 @@ impl Machine for Acquire {
 
     fn handle(&mut self, event: Event, now: Timestamp) {
         match (event, &self.state) {
-            (Event::Rung, State::InLine | State::Idle(_)) => self.state = State::Idle(now),
+            (Event::Rung | Event::Changed, State::InLine) => self.come(now),
+            (Event::Changed, State::Waiting) => self.waiting.changed(now, &mut self.crowd),
+            (Event::Reply(id, reply), State::Waiting) => {
+                self.waiting.heard(id, reply, now, &mut self.crowd);
+            }
             (Event::Reply(id, reply), State::Asking { id: asked, sent }) if id == *asked => {
                 let sent = *sent;
+                if let Ok(Verdict::Issued { fence, .. }) = &reply {
+                    self.fence = Some(*fence);
+                }
                 match reply {
-                    Ok(Verdict::Granted) => self.granted(sent, now),
+                    Ok(Verdict::Granted | Verdict::Issued { again: false, .. }) => {
+                        self.granted(sent, now);
+                    }
                     // The command that won is one whose reply was lost; it may be the first of them.
                     // If all were answered, something on the way has repeated one.
-                    Ok(Verdict::Ours) => self.granted(self.unsure_since.unwrap_or(self.began), now),
-                    Ok(Verdict::Busy) => {
-                        self.last = Last::Busy;
-                        let pause = self.backoff.next().unwrap_or_default();
-                        self.ask_again(now, pause);
+                    Ok(Verdict::Ours | Verdict::Issued { again: true, .. }) => {
+                        self.granted(self.unsure_since.unwrap_or(self.began), now);
+                    }
+                    Ok(Verdict::Busy) => self.busy(sent, now),
+                    // On some of several servers our token may stand all the same.
+                    Ok(Verdict::Open(verdict)) if *verdict == Verdict::Busy => {
+                        self.unsure_since.get_or_insert(sent);
+                        self.busy(sent, now);
                     }
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");
@@ -259,7 +360,7 @@ impl Machine for Acquire {
             (Event::Reply(id, reply), State::Undoing { id: asked }) if id == *asked => {
                 if matches!(reply, Ok(Verdict::Released | Verdict::Gone | Verdict::Taken)) {
                     // Still unsure: an acquire of before may be under way on another connection.
-                    let pause = self.backoff.next().unwrap_or_default();
+                    let pause = self.waiting.pause();
                     self.ask_again(now, pause);
                 } else {
                     // The release may be under way, and would delete what is granted from here on.

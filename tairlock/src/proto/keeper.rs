@@ -1,16 +1,20 @@
 //! The keeper: renews every lease of a client in batches, notices losses, and sees releases through.
 
+mod ending;
+
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap},
     time::Duration,
 };
 
+use ending::farewell;
+
 use super::{
     Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, response_deadline,
 };
 use crate::{
-    Fault, Release, Ttl,
+    Fault, Token, Ttl,
     bell::Turn,
     lease::{Lease, LeaseState, LossReason},
     time::Timestamp,
@@ -26,6 +30,8 @@ pub struct Keeper<R> {
     limit: Duration,
     tenants: HashMap<u64, Tenant>,
     errands: HashMap<u64, Errand<R>>,
+    /// Keys that stay although they were given back, and whose turn passes when they are gone.
+    stays: HashMap<u64, Lease>,
     /// What to look at when. An entry that its owner has moved on from is skipped.
     agenda: BinaryHeap<Reverse<(Timestamp, u64)>>,
     flights: HashMap<SendId, Flight>,
@@ -40,6 +46,8 @@ struct Tenant {
     lease: Lease,
     ttl: Ttl,
     renew: bool,
+    /// Until when the key is to stay at least.
+    keep: Option<Timestamp>,
     in_flight: bool,
     due: Timestamp,
 }
@@ -52,6 +60,8 @@ struct Errand<R> {
     again: u8,
     /// Whose turn passes when the release is answered.
     lease: Option<Lease>,
+    /// Until when the key is to stay although it is given back.
+    keep: Option<Timestamp>,
     due: Timestamp,
 }
 
@@ -69,6 +79,7 @@ impl<R: Clone> Keeper<R> {
             limit,
             tenants: HashMap::new(),
             errands: HashMap::new(),
+            stays: HashMap::new(),
             agenda: BinaryHeap::new(),
             flights: HashMap::new(),
             next: 0,
@@ -78,79 +89,27 @@ impl<R: Clone> Keeper<R> {
     }
 
     /// Takes a grant into keeping: renews it if it was asked for, and in any case tells its lease when
-    /// it is over. `turn` is the place in this process's line, held for as long as the lock is.
+    /// it is over. `turn` is the place in this process's line, held for as long as the lock is; `now`
+    /// is when the holder is told, from which on it is held for as long as it is to be at least.
     ///
     /// After [`Keeper::close`] the grant is given back instead.
-    pub fn admit(&mut self, grant: Grant, turn: Option<Turn>) -> (Lease, Tenancy) {
-        let Grant { key, token, ttl, renew, sent, until } = grant;
-        let lease = Lease::new(key, token, until, turn);
+    pub fn admit(&mut self, grant: Grant, turn: Option<Turn>, now: Timestamp) -> (Lease, Tenancy) {
+        let Grant { key, token, ttl, renew, hold, fence, sent, until } = grant;
+        let limit = hold.max.map_or(Timestamp::NEVER, |max| sent + max);
+        let lease = Lease::new(key, token, fence, until, limit, turn);
         let due = if renew { sent + ttl.renewal_after() } else { until };
         let id = self.id();
-        self.tenants.insert(id, Tenant { lease: lease.clone(), ttl, renew, in_flight: false, due });
+        let due = due.min(lease.until());
+        let keep = hold.min.map(|min| now + min);
+        let in_flight = false;
+        self.tenants.insert(id, Tenant { lease: lease.clone(), ttl, renew, keep, in_flight, due });
         self.agenda.push(Reverse((due, id)));
-        let tenancy = Tenancy { id, ttl };
+        let tenancy = Tenancy { id, ttl, keep };
         if self.closing {
-            self.see_release_through(&lease, tenancy, sent);
+            // Nobody has held it, so there is nothing to hold on to.
+            self.see_release_through(&lease, Tenancy { keep: None, ..tenancy }, now);
         }
         (lease, tenancy)
-    }
-
-    /// A guard is about to release its lock: nothing is renewed for it from here on.
-    pub fn begin_release(&mut self, lease: &Lease, tenancy: Tenancy) {
-        self.tenants.remove(&tenancy.id);
-        lease.let_go();
-    }
-
-    /// What came of the release that a guard sent. One whose fate is open is seen through.
-    ///
-    /// # Errors
-    /// The server refused, and will go on refusing.
-    pub fn end_release(
-        &mut self,
-        lease: &Lease,
-        tenancy: Tenancy,
-        reply: Result<Verdict, Fault>,
-        now: Timestamp,
-    ) -> Result<Release, Fault> {
-        let release = match reply {
-            Ok(Verdict::Released) => Release::Released,
-            Ok(Verdict::Gone) => Release::Expired,
-            Ok(Verdict::Taken) => Release::Taken,
-            Err(fault) if !fault.is_transient() && !fault.is_ambiguous() => {
-                lease.pass_turn();
-                return Err(fault);
-            }
-            Ok(_) | Err(_) => {
-                self.see_release_through(lease, tenancy, now);
-                return Ok(Release::Unknown);
-            }
-        };
-        lease.pass_turn();
-        Ok(release)
-    }
-
-    /// A guard is gone without a word, or its release was cut off: the keeper releases in its place.
-    pub fn see_release_through(&mut self, lease: &Lease, tenancy: Tenancy, now: Timestamp) {
-        self.begin_release(lease, tenancy);
-        let (key, token) = (lease.key().clone(), lease.token().clone());
-        let until = now + tenancy.ttl.as_duration();
-        self.settle(
-            Undo { key, token, until, route: None, again: false },
-            Some(lease.clone()),
-            now,
-        );
-    }
-
-    /// Undoes an acquire that was cancelled or failed, if its token may stand on the server.
-    pub fn undo(&mut self, undo: Undo<R>, now: Timestamp) {
-        self.settle(undo, None, now);
-    }
-
-    fn settle(&mut self, undo: Undo<R>, lease: Option<Lease>, now: Timestamp) {
-        let id = self.id();
-        let again = u8::from(undo.again);
-        self.errands.insert(id, Errand { undo, again, lease, due: now });
-        self.agenda.push(Reverse((now, id)));
     }
 
     /// Nothing is kept any more: every lease still held is let go and released. Done when the last
@@ -161,8 +120,42 @@ impl<R: Clone> Keeper<R> {
         // In order of their making, so that a run replays.
         held.sort_unstable_by_key(|&(id, _)| id);
         for (id, tenant) in held {
-            self.see_release_through(&tenant.lease, Tenancy { id, ttl: tenant.ttl }, now);
+            let Tenant { lease, ttl, keep, .. } = tenant;
+            self.see_release_through(&lease, Tenancy { id, ttl, keep }, now);
         }
+        let mut stays: Vec<_> = self.stays.drain().collect();
+        stays.sort_unstable_by_key(|&(id, _)| id);
+        stays.into_iter().for_each(|(_, stay)| stay.pass_turn());
+    }
+
+    /// Whether `token` is one that this client holds, or has yet to see off.
+    #[must_use]
+    pub fn knows(&self, token: &Token) -> bool {
+        let kept = self.tenants.values().map(|tenant| &tenant.lease);
+        kept.chain(self.stays.values()).any(|lease| lease.token() == token)
+            || self.errands.values().any(|errand| errand.undo.token == *token)
+    }
+
+    /// The key of `token` was deleted on this client's own word: whoever holds it is told at once. Says
+    /// whether it was one of this client's.
+    pub fn evicted(&mut self, token: &Token) -> bool {
+        let known = self.knows(token);
+        let kept = self.tenants.iter().find(|(_, tenant)| tenant.lease.token() == token);
+        if let Some(tenant) = kept.map(|(id, _)| *id).and_then(|id| self.tenants.remove(&id)) {
+            tenant.lease.lose(LossReason::Vanished);
+            tenant.lease.pass_turn();
+        }
+        let stays = self.stays.iter().find(|(_, lease)| lease.token() == token);
+        if let Some(id) = stays.map(|(id, _)| *id) {
+            self.end_stay(id);
+        }
+        known
+    }
+
+    /// How many keys stay although they were given back.
+    #[must_use]
+    pub fn staying(&self) -> usize {
+        self.stays.len()
     }
 
     /// Whether there is something to do before the driver wakes by itself: then it must be woken.
@@ -206,10 +199,10 @@ impl<R: Clone> Keeper<R> {
     /// Takes the tenants out of the agenda that are due, and those that soon will be: they fill a
     /// batch that is sent anyway.
     fn collect(&mut self, now: Timestamp) -> Vec<u64> {
-        let (mut batch, mut not_now) = (Vec::new(), Vec::new());
+        let (mut batch, mut not_now, mut overdue) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(&Reverse((at, id))) = self.agenda.peek() {
             let Some(tenant) = self.tenants.get_mut(&id).filter(|tenant| tenant.due == at) else {
-                if self.errands.contains_key(&id) {
+                if self.errands.contains_key(&id) || self.stays.contains_key(&id) {
                     break;
                 }
                 self.agenda.pop();
@@ -222,10 +215,14 @@ impl<R: Clone> Keeper<R> {
             }
             self.agenda.pop();
             match tenant.lease.state_at(now) {
+                // Its key may have most of a TTL to live, and nobody is to hold it any more.
+                LeaseState::Lost(LossReason::MaxHold) => {
+                    overdue.extend(self.tenants.remove(&id));
+                }
                 LeaseState::Lost(_) | LeaseState::Released => {
                     self.tenants.remove(&id);
                 }
-                _ if tenant.renew && !tenant.in_flight => {
+                _ if tenant.renew && !tenant.in_flight && !tenant.lease.is_at_its_limit() => {
                     tenant.in_flight = true;
                     batch.push(id);
                 }
@@ -236,6 +233,9 @@ impl<R: Clone> Keeper<R> {
         }
         for id in not_now {
             self.schedule(id, Timestamp::NEVER);
+        }
+        for tenant in overdue {
+            self.give_back(&tenant.lease, tenant.ttl, None, now);
         }
         batch
     }
@@ -272,61 +272,25 @@ impl<R: Clone> Keeper<R> {
                 } else {
                     // Confirmed too late: the holder was told of the loss, so the key must not stay.
                     self.tenants.remove(&id);
-                    let until = now + ttl.as_duration();
-                    let (key, token) = (lease.key().clone(), lease.token().clone());
-                    self.undo(Undo { key, token, until, route: None, again: false }, now);
+                    self.give_back(&lease, ttl, None, now);
                 }
             }
             Ok(Verdict::Gone) => {
                 // What ran out before did not vanish.
                 _ = lease.state_at(now);
                 lease.lose(LossReason::Vanished);
+                lease.pass_turn();
                 self.tenants.remove(&id);
             }
             Ok(Verdict::Taken) => {
                 lease.lose(LossReason::Taken);
+                lease.pass_turn();
                 self.tenants.remove(&id);
             }
             Ok(_) | Err(_) => {
                 lease.doubt();
                 self.schedule(id, now + ttl.as_duration() / 12);
             }
-        }
-    }
-
-    fn released(&mut self, id: u64, reply: &Result<Verdict, Fault>, now: Timestamp) {
-        let limit = self.limit;
-        let Some(errand) = self.errands.get_mut(&id) else { return };
-        let due = match reply {
-            Ok(_) if errand.again == 0 => None,
-            Ok(_) => {
-                errand.again -= 1;
-                Some(now + limit)
-            }
-            Err(fault) if errand.undo.route.take().is_some() && fault.is_transient() => {
-                errand.again = 1;
-                Some(now)
-            }
-            Err(fault) if fault.is_transient() => Some(now + limit / 4),
-            Err(_) => None,
-        };
-        if (reply.is_ok() || due.is_none())
-            && let Some(lease) = errand.lease.take()
-        {
-            lease.pass_turn();
-        }
-        match due.filter(|&due| due < errand.undo.until) {
-            Some(due) => {
-                errand.due = due;
-                self.agenda.push(Reverse((due, id)));
-            }
-            None => self.abandon(id),
-        }
-    }
-
-    fn abandon(&mut self, id: u64) {
-        if let Some(lease) = self.errands.remove(&id).and_then(|errand| errand.lease) {
-            lease.pass_turn();
         }
     }
 }
@@ -339,14 +303,18 @@ impl<R: Clone> Machine for Keeper<R> {
         while let Some(&Reverse((at, id))) = self.agenda.peek()
             && at <= now
         {
+            if self.end_stay(id) {
+                self.agenda.pop();
+                continue;
+            }
             match self.errands.get(&id) {
                 Some(errand) if errand.due == at => {
                     self.agenda.pop();
-                    let undo = errand.undo.clone();
+                    let route = errand.undo.route.clone();
+                    let op = farewell(&errand.undo.key, &errand.undo.token, errand.keep, now);
                     let send = SendId(self.id());
                     self.flights.insert(send, Flight::Release(id));
-                    let op = Op::Release { key: undo.key, token: undo.token };
-                    return Step::Send { id: send, route: undo.route, op, within: self.limit };
+                    return Step::Send { id: send, route, op, within: self.limit };
                 }
                 Some(_) => {
                     self.agenda.pop();

@@ -6,28 +6,37 @@
 
 mod acquire;
 mod backoff;
+mod crowd;
 mod errand;
+mod hub;
+mod inquiry;
 mod keeper;
 mod pace;
+mod quorum;
 mod tenancy;
 #[cfg(test)]
 mod tests;
 mod update;
+mod waiting;
 
 use std::time::Duration;
 
 pub use acquire::{Acquire, Acquired};
 pub use backoff::Backoff;
+pub use crowd::{Crowd, Crowds};
 pub use errand::{Deed, Errand, Outcome};
+pub use hub::{Hear, Hearing, Hub, News};
+pub use inquiry::Inquiry;
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
+pub use quorum::{Quorum, Round, Unheard, Via};
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use update::{Update, Updated};
 
 use crate::{
     Fault, Key, Token, Ttl,
     time::Timestamp,
-    value::{Stored, ValueOp},
+    value::{FencedAction, FencedValue, Stored, ValueOp},
 };
 
 /// Something that runs until it is done, fed by a driver.
@@ -74,8 +83,20 @@ pub struct SendId(pub u64);
 pub enum Event {
     /// A reply, or what came in its place.
     Reply(SendId, Result<Verdict, Fault>),
-    /// Whoever was in front has left, or the lock was just given back in this process.
+    /// Whoever was in front has left.
     Rung,
+    /// The key has changed, or may have: a server said so, or the one who listened for that was lost.
+    Changed,
+}
+
+/// Which connection an acquire's question goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The one for commands.
+    Commands,
+    /// The listener's: its server tells of changes of the keys that are asked about on it. Where there is
+    /// none yet, or none at all, the answer is a fault, at once.
+    Listener,
 }
 
 /// What can be asked of a server. How it is said is a dialect's business.
@@ -83,6 +104,15 @@ pub enum Event {
 pub enum Op {
     /// Take the lock if it is free.
     Acquire {
+        /// The lock.
+        key: Key,
+        /// What to put there.
+        token: Token,
+        /// For how long.
+        ttl: Ttl,
+    },
+    /// Take the lock if it is free, and issue a fence for it in the same step.
+    AcquireFenced {
         /// The lock.
         key: Key,
         /// What to put there.
@@ -99,8 +129,22 @@ pub enum Op {
         /// What must stand there.
         token: Token,
     },
+    /// Give the lock back if it is still ours, but leave the key for as long as the renewal says.
+    Retain(Renewal),
+    /// Who holds the lock?
+    Inspect(Key),
+    /// Give the lock back, whoever holds it.
+    ForceRelease(Key),
+    /// Ask how long the lock is held unless that is prolonged. Asked by a listener, which is told of the
+    /// key's next change.
+    Remaining {
+        /// The lock.
+        key: Key,
+    },
     /// Ask about a versioned value, or change it.
     Value(ValueOp),
+    /// Ask about the fenced value under a key, or write it.
+    Fenced(Key, FencedAction),
 }
 
 /// One lease of a batch that is to be prolonged.
@@ -114,6 +158,15 @@ pub struct Renewal {
     pub ttl: Ttl,
 }
 
+/// What stands under a lock's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Somebody's token, or what another program has put there.
+    pub token: Token,
+    /// For how long it will stand there; `None` if it never expires.
+    pub left: Option<Duration>,
+}
+
 /// What a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -121,22 +174,45 @@ pub enum Verdict {
     Granted,
     /// To an acquire: our token was there already, from an earlier command whose reply was lost.
     Ours,
+    /// To an acquire with a fence: the lock is ours, with this one.
+    Issued {
+        /// Above all that were issued for this lock before.
+        fence: u64,
+        /// Our token was there already, as with [`Verdict::Ours`]; the fence is the one of then.
+        again: bool,
+    },
     /// To an acquire: somebody else holds it.
     Busy,
     /// To a renewal: done.
     Renewed,
     /// To a release: done.
     Released,
+    /// To [`Op::Retain`]: done.
+    Retained,
+    /// To [`Op::Inspect`]: this stands there.
+    Seen(Seen),
+    /// To [`Op::ForceRelease`]: this stood there, and is gone.
+    Evicted(Seen),
     /// To a renewal, a release, or a question about a value: nothing stands under the key.
     Gone,
     /// To a renewal or release: something else stands under the key.
     Taken,
+    /// To the question what remains: so much; `None` is for ever. [`Verdict::Gone`] if nobody holds it.
+    Remaining(Option<Duration>),
     /// To a read: what is there. To a write of a value: what stands there instead of what was expected.
     Stored(Stored),
     /// To a write of a value: done, with this version.
     Written(u64),
+    /// To a read of a fenced value: what is there.
+    Fenced(FencedValue),
+    /// To a write of a fenced value: done.
+    Accepted,
+    /// To a write of a fenced value: it has this newer fence.
+    Refused(u64),
     /// To the removal of a value: done.
     Removed,
+    /// From several servers: this, but not all have answered, and our token may stand on one of them.
+    Open(Box<Self>),
     /// To [`Op::RenewMany`]: one answer for each, in order.
     Many(Vec<Result<Self, Fault>>),
 }

@@ -1,12 +1,14 @@
 //! What is put into a keeper's hands: a grant to keep, or a token to undo.
 
-use crate::{Key, Token, Ttl, time::Timestamp};
+use crate::{Key, Token, Ttl, options::Hold, time::Timestamp};
 
 /// Names a lease that the keeper keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tenancy {
     pub(super) id: u64,
     pub(super) ttl: Ttl,
+    /// Until when the key is to stay at least.
+    pub(super) keep: Option<Timestamp>,
 }
 
 impl Tenancy {
@@ -28,6 +30,10 @@ pub struct Grant {
     pub ttl: Ttl,
     /// Whether to prolong it.
     pub renew: bool,
+    /// For how long to hold it at least and at most.
+    pub hold: Hold,
+    /// The fence that was issued with it.
+    pub fence: Option<u64>,
     /// When the command that won was sent.
     pub sent: Timestamp,
     /// Until when it is surely ours.

@@ -1,5 +1,6 @@
 //! The machines on the embedded store, in virtual time: every reply, loss and delay is the test's own.
 
+mod holding;
 mod keeper;
 
 use std::time::Duration;
@@ -45,6 +46,11 @@ fn run<M: Machine>(
 ) -> Result<M::Output, Timestamp> {
     loop {
         match machine.poll(now) {
+            // Nobody listens.
+            Step::Send { id, op: Op::Remaining { .. }, .. } => {
+                let fault = Fault::new(FaultKind::Unsupported, "no tracking");
+                machine.handle(Event::Reply(id, Err(fault)), now);
+            }
             Step::Send { id, op, .. } => machine.handle(Event::Reply(id, answer(&op)), now),
             Step::Wait(until) => return Err(until),
             Step::Done(output) => return Ok(output),
@@ -59,7 +65,7 @@ fn granted_until_ttl_less_drift_from_before_the_send() {
     assert_eq!(within, LIMIT);
     machine.handle(Event::Reply(id, Ok(Verdict::Granted)), at(900));
     match machine.poll(at(900)) {
-        Step::Done(Acquired::Granted { sent, until }) => {
+        Step::Done(Acquired::Granted { sent, until, .. }) => {
             assert_eq!((sent, until), (at(5), at(5) + ms(10_000 - 102)));
         }
         other => panic!("{other:?}"),
@@ -142,7 +148,7 @@ fn a_lost_grant_is_found_by_its_token_and_counts_from_the_first_send() {
     machine.handle(Event::Reply(id, Err(lost_reply())), at(333));
     assert!(machine.leaves_residue(), "the grant may stand");
     match run(&mut machine, at(333), |op| store.apply(op, at(340))) {
-        Ok(Acquired::Granted { sent, until }) => {
+        Ok(Acquired::Granted { sent, until, .. }) => {
             assert_eq!((sent, until), (at(0), at(0) + ms(1_000 - 12)));
         }
         other => panic!("{other:?}"),

@@ -1,6 +1,7 @@
 //! Versioned values: what stands under a key, what may be done to it, and how it is read as a type.
 
 mod codec;
+mod fenced;
 #[cfg(feature = "serde")]
 mod json;
 mod recall;
@@ -10,6 +11,7 @@ mod working;
 use std::{fmt, sync::Arc, time::Duration};
 
 pub use codec::{Codec, Coded};
+pub use fenced::{FencedAction, FencedValue, Written};
 pub use recall::{Known, Recall, Values};
 pub use request::{DEFAULT_ATTEMPTS, DEFAULT_WITHIN, ValueRequest};
 pub use working::{Change, Working};

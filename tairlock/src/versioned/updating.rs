@@ -12,8 +12,8 @@ use crate::{
     bell::Turn,
     client::Inner,
     drive::{self, Port},
-    node::{Role, ask as send},
-    proto::{Deed, Errand, Event::Rung, Machine, Op, Outcome, Update, Verdict},
+    node::Role,
+    proto::{Deed, Errand, Event as Told, Machine, Op, Outcome, Update, Verdict},
     runtime::{BoxFuture, Runtime},
     time,
     value::{Change, Known, Recall, Stored, ValueOp, ValueRequest, Working},
@@ -51,7 +51,7 @@ impl Port<()> for Asking<'_> {
     fn call(&self, (): (), op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
             let line = self.inner.node.line(Role::Commands).await?;
-            send(&*line, self.runtime, &op, within).await
+            line.call(&op, within).await
         })
     }
 
@@ -59,8 +59,8 @@ impl Port<()> for Asking<'_> {
         Event::new().listen()
     }
 
-    fn rung(&self) -> bool {
-        false
+    fn rung(&self) -> Option<Told> {
+        None
     }
 }
 
@@ -145,8 +145,8 @@ impl<'a, T> Updating<'a, T> {
         let Turning { machine, asking, .. } = &self.turning;
         let bell = self.turning.listen();
         // Whoever was in front may have left before there was somebody to hear it.
-        if self.turning.rung() {
-            drive::lock(machine).handle(Rung, time::now());
+        if let Some(told) = self.turning.rung() {
+            drive::lock(machine).handle(told, time::now());
         }
         let driven = drive::drive(machine, &self.turning, bell, asking.runtime);
         // On the heap: it is large, and every caller's future would hold room for it.
@@ -167,12 +167,12 @@ impl Port<()> for Turning<'_> {
         self.turn.listen()
     }
 
-    fn rung(&self) -> bool {
+    fn rung(&self) -> Option<Told> {
         let come = self.turn.has_come();
-        if come {
+        come.then(|| {
             drive::lock(&self.machine).remember(self.recall.get());
-        }
-        come
+            Told::Rung
+        })
     }
 }
 

@@ -6,10 +6,10 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use tairlock::{
     FaultKind, Key, Token, Ttl,
     memory::Condition,
-    proto::{Op, Renewal, Verdict},
+    proto::{Op, Renewal, Seen, Verdict},
 };
 
-use super::{spec::Answer, value};
+use super::{fence, spec::Answer, value};
 
 /// An operation and the keys that it is about, in the order of its verdicts.
 #[derive(Clone, Debug)]
@@ -28,6 +28,10 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
             keys: vec![key.clone()],
             op: Op::Acquire { key, token, ttl },
         }),
+        3 => one.clone().prop_map(|Renewal { key, token, ttl }| Asked {
+            keys: vec![key.clone()],
+            op: Op::AcquireFenced { key, token, ttl },
+        }),
         3 => vec(one, 1..=4).prop_map(|renewals| Asked {
             keys: renewals.iter().map(|renewal| renewal.key.clone()).collect(),
             op: Op::RenewMany(renewals),
@@ -35,6 +39,23 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
         3 => (key.clone(), select(tokens())).prop_map(|(key, token)| Asked {
             keys: vec![key.clone()],
             op: Op::Release { key, token },
+        }),
+        2 => (key.clone(), select(tokens()), select(ttls())).prop_map(|(key, token, ttl)| Asked {
+            keys: vec![key.clone()],
+            op: Op::Retain(Renewal { key, token, ttl }),
+        }),
+        1 => key.clone().prop_map(|key| Asked { keys: vec![key.clone()], op: Op::Inspect(key) }),
+        2 => key.clone().prop_map(|key| Asked {
+            keys: vec![key.clone()],
+            op: Op::ForceRelease(key),
+        }),
+        2 => (key.clone(), fence::about()).prop_map(|(key, action)| Asked {
+            keys: vec![key.clone()],
+            op: Op::Fenced(key, action),
+        }),
+        2 => key.clone().prop_map(|key| Asked {
+            keys: vec![key.clone()],
+            op: Op::Remaining { key },
         }),
         6 => value::about(key).prop_map(|op| Asked {
             keys: vec![op.key.clone()],
@@ -45,13 +66,27 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
 
 /// Whether this verdict may come with a change of the key: all others must leave it as it was.
 pub(super) const fn changes(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Granted | Verdict::Renewed | Verdict::Released)
-        || value::changes(verdict)
+    matches!(
+        verdict,
+        Verdict::Granted
+            | Verdict::Issued { .. }
+            | Verdict::Renewed
+            | Verdict::Retained
+            | Verdict::Released
+            | Verdict::Evicted(_)
+            | Verdict::Accepted
+    ) || value::changes(verdict)
 }
 
 /// Whether the key must have a time to live after this verdict.
 pub(super) const fn mortal(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Granted | Verdict::Renewed)
+    matches!(
+        verdict,
+        Verdict::Granted
+            | Verdict::Issued { again: false, .. }
+            | Verdict::Renewed
+            | Verdict::Retained
+    )
 }
 
 /// Whether the server's answer is the store's, or as good.
@@ -67,9 +102,29 @@ pub(super) fn agree(spec: &Answer, server: &Answer, condition: Condition, betwee
         }
         (_, Err(fault)) if fault.kind() == FaultKind::ReadOnly => condition == Condition::ReadOnly,
         (spec, server) if between && quiet(spec) && quiet(server) => true,
+        // The store's time stands still while the server's runs.
+        (Ok(Verdict::Remaining(Some(spec))), Ok(Verdict::Remaining(Some(server)))) => {
+            server <= spec && *spec <= *server + Duration::from_secs(60)
+        }
         (Ok(Verdict::Stored(spec)), Ok(Verdict::Stored(server))) => value::same(spec, server),
+        (
+            Ok(Verdict::Issued { fence: spec, again }),
+            Ok(Verdict::Issued { fence: server, again: as_well }),
+        ) => again == as_well && fence::alike(*spec, *server),
+        (Ok(Verdict::Seen(spec)), Ok(Verdict::Seen(server)))
+        | (Ok(Verdict::Evicted(spec)), Ok(Verdict::Evicted(server))) => same_holder(spec, server),
         (spec, server) => spec == server,
     }
+}
+
+/// Whether the server's is the store's, whose time stands still while some of the server's runs.
+fn same_holder(spec: &Seen, server: &Seen) -> bool {
+    let late = |(spec, server): (Duration, Duration)| {
+        server <= spec && spec - server < Duration::from_secs(60)
+    };
+    fence::timeless(spec.token.as_bytes()) == fence::timeless(server.token.as_bytes())
+        && spec.left.is_some() == server.left.is_some()
+        && spec.left.zip(server.left).is_none_or(late)
 }
 
 /// Whether this answer tells what stands there, and nothing was changed or refused for another reason.

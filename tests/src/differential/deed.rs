@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::{prelude::*, sample::select};
 use tairlock::{Key, Token, dialect::Command, memory::Store, time::Timestamp};
 
-use super::{asked::tokens, value};
+use super::{asked::tokens, fence, value};
 
 /// What another program, or an operator, does to a key.
 #[derive(Clone, Debug)]
@@ -38,12 +38,16 @@ pub enum Other {
 /// Any deed on any of `keys`.
 pub(super) fn deed(keys: &[Key]) -> impl Strategy<Value = Deed> + use<> {
     let key = || select(keys.to_vec());
+    let place = || select(fence::places(keys));
     let other = [Other::Hash, Other::List, Other::Set, Other::Stream, Other::TairString];
     let ends = [600_000, 975_000, 7_200_000].map(Duration::from_millis);
     prop_oneof![
         4 => (key(), select(texts())).prop_map(|(key, text)| Deed::Put(key, text)),
         2 => (key(), select(other.to_vec())).prop_map(|(key, other)| Deed::PutOther(key, other)),
         3 => key().prop_map(Deed::Delete),
+        2 => (place(), select(fence::marks())).prop_map(|(key, text)| Deed::Put(key, text)),
+        1 => place().prop_map(Deed::Delete),
+        1 => place().prop_map(|key| Deed::PutOther(key, Other::Hash)),
         3 => (key(), select(ends.to_vec())).prop_map(|(key, end)| Deed::Expire(key, end)),
     ]
 }

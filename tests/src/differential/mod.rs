@@ -11,6 +11,7 @@
 mod asked;
 mod block;
 mod deed;
+mod fence;
 mod plan;
 mod sequence;
 mod spec;

@@ -13,6 +13,7 @@ use tairlock::{
 use super::{
     asked::{Asked, changes, mortal},
     deed::on,
+    fence::timeless,
 };
 
 /// What an operation came to.
@@ -44,7 +45,7 @@ impl Standing {
     pub(super) fn in_store(store: &Store, key: &Key, now: Timestamp) -> Self {
         let what = match store.token(key, now) {
             Ok(None) => What::Nothing,
-            Ok(Some(token)) => What::Text(token.as_bytes().escape_ascii().to_string()),
+            Ok(Some(token)) => What::Text(timeless(token.as_bytes())),
             Err(_) => What::Other,
         };
         let left = match store.expires(key, now) {
@@ -64,7 +65,7 @@ impl Standing {
     pub(super) fn hear(value: Reply, left: &Reply) -> Result<Self, String> {
         let what = match value {
             Reply::Nil => What::Nothing,
-            Reply::Bytes(bytes) => What::Text(bytes.escape_ascii().to_string()),
+            Reply::Bytes(bytes) => What::Text(timeless(&bytes)),
             Reply::Error(fault) if fault.kind() == FaultKind::WrongType => What::Other,
             other => return Err(format!("GET was answered {other:?}")),
         };

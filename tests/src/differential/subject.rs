@@ -20,6 +20,12 @@ pub struct Subject {
 
 const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX"]);
 
+const FENCED: (Question, &[&str]) = (Question::AcquireFenced, &["EVALSHA"]);
+const FENCED_VALUE: (Question, &[&str]) = (Question::Fenced, &["EVALSHA"]);
+const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
+const FORCE_RELEASE: (Question, &[&str]) =
+    (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
+const REMAINING: (Question, &[&str]) = (Question::Remaining, &["PTTL"]);
 const HASH: (Question, &[&str]) = (Question::Value, &["EVALSHA"]);
 const TAIRSTRING: (Question, &[&str]) = (Question::Value, &["EXCAS", "EVALSHA"]);
 
@@ -31,16 +37,31 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::redis62,
         knows: &[
             (Question::Acquire, &["SET NX"]),
+            FENCED,
             (Question::Renew, &["EVALSHA"]),
             (Question::Release, &["EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            REMAINING,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
         name: "redis 7.0",
         has_tairstring: false,
         server: Server::redis7,
-        knows: &[ACQUIRE, (Question::Renew, &["EVALSHA"]), (Question::Release, &["EVALSHA"]), HASH],
+        knows: &[
+            ACQUIRE,
+            FENCED,
+            (Question::Renew, &["EVALSHA"]),
+            (Question::Release, &["EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            REMAINING,
+            HASH,
+            FENCED_VALUE,
+        ],
     },
     Subject {
         name: "redis 8.6",
@@ -48,9 +69,14 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::redis8,
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELEX IFEQ", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            REMAINING,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -59,9 +85,14 @@ pub const SUBJECTS: &[Subject] = &[
         server: Server::valkey9,
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["SET IFEQ GET", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            REMAINING,
             HASH,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -70,9 +101,14 @@ pub const SUBJECTS: &[Subject] = &[
         server: || tair(Server::redis7()),
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["CAS", "EVALSHA"]),
             (Question::Release, &["CAD", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            REMAINING,
             TAIRSTRING,
+            FENCED_VALUE,
         ],
     },
     Subject {
@@ -81,9 +117,14 @@ pub const SUBJECTS: &[Subject] = &[
         server: || tair(Server::valkey9()),
         knows: &[
             ACQUIRE,
+            FENCED,
             (Question::Renew, &["SET IFEQ GET", "CAS", "EVALSHA"]),
             (Question::Release, &["DELIFEQ", "CAD", "EVALSHA"]),
+            INSPECT,
+            FORCE_RELEASE,
+            REMAINING,
             TAIRSTRING,
+            FENCED_VALUE,
         ],
     },
 ];

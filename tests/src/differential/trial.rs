@@ -12,6 +12,7 @@ use tairlock::{
 use super::{
     asked::agree,
     deed::expire,
+    fence::places,
     sequence::{Ask, Step, keys},
     spec::{Answer, Standing, invariants},
     talk::{Scripts, Talk, refuse_errors},
@@ -64,7 +65,7 @@ impl<'a> Trial<'a> {
             stores: vec![Store::new()],
             now: Timestamp::default(),
             synced: Instant::now(),
-            keys: keys(seed),
+            keys: keys(seed).iter().cloned().chain(places(&keys(seed))).collect(),
         }
     }
 
@@ -134,7 +135,8 @@ impl<'a> Trial<'a> {
             Some(Step::World(deed)) => vec![deed.key().clone()],
             Some(Step::Ask(ask)) => {
                 let others = ask.meanwhile.iter().map(|deed| deed.key().clone());
-                ask.asked.keys.iter().cloned().chain(others).collect()
+                let fences = places(&ask.asked.keys);
+                ask.asked.keys.iter().cloned().chain(fences).chain(others).collect()
             }
         };
         watched.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));

@@ -1,6 +1,9 @@
 //! The laws: what holds for every server and every driver, each written once.
 
+mod fences;
 mod holding;
+mod inspecting;
+mod limits;
 mod losing;
 mod refusing;
 mod values;
@@ -93,6 +96,25 @@ pub const ALL: &[(&str, Law)] = &[
     ("renewal never makes a key", losing::renewal_never_makes_a_key),
     ("another kind of value is an error", refusing::another_kind_of_value),
     ("what makes no sense is refused", refusing::what_makes_no_sense),
+    ("a stuck holder loses the lock", limits::a_stuck_holder_loses_the_lock),
+    ("without renewal the ttl ends it", limits::without_renewal_the_ttl_comes_before_max_hold),
+    ("given back early, it stays", limits::a_lock_given_back_early_stays_for_min_hold),
+    ("dropped early, it stays", limits::a_dropped_guard_keeps_its_lock_for_min_hold),
+    ("given back later, it is free", limits::after_its_time_a_release_frees_the_lock),
+    ("lost, it does not stay", limits::after_a_loss_nothing_is_kept),
+    ("a hold that makes no sense is refused", limits::a_hold_that_makes_no_sense_is_refused),
+    ("fences increase", fences::fences_increase),
+    ("a fence is asked for", fences::without_asking_there_is_no_fence),
+    ("a fenced lock is a lock", fences::a_fenced_lock_is_a_lock),
+    ("a fence is forgotten", fences::a_fence_is_forgotten),
+    ("a late writer is refused by its fence", fences::a_late_writer_is_refused),
+    ("fences are compared as numbers", fences::fences_are_compared_as_numbers),
+    ("another kind is no fenced value", fences::another_kind_is_no_fenced_value),
+    ("a broken fence is refused", fences::a_broken_fence_is_refused),
+    ("the holder is told", inspecting::the_holder_is_told),
+    ("what is no token is told", inspecting::what_is_no_token_is_told),
+    ("an operator takes a lock away", inspecting::an_operator_takes_a_lock_away),
+    ("no look at what is no lock", inspecting::looking_is_refused_where_there_is_no_lock),
     ("a waiter is served when the lock is free", waiting::served_when_free),
     ("waiters of one client are served in order", waiting::served_in_order),
     ("waiting ends when it was to end", waiting::ends_when_it_was_to_end),

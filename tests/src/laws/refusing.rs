@@ -50,7 +50,7 @@ pub(super) fn what_makes_no_sense(stage: Stage<'_>) {
 }
 
 #[track_caller]
-fn assert_refused(client: &dyn Locks, ask: &Ask, refused: &Error) {
+pub(super) fn assert_refused(client: &dyn Locks, ask: &Ask, refused: &Error) {
     for result in [client.acquire(ask).map(Some), client.try_acquire(ask)] {
         match result {
             Err(error) => assert_eq!(format!("{error:?}"), format!("{refused:?}")),

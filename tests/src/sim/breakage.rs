@@ -23,11 +23,13 @@ pub enum Breakage {
     FaultAsBusy,
     /// Who leaves the line rings for nobody.
     NoBell,
+    /// A waiter is not told what the server pushes.
+    NoPush,
 }
 
 impl Breakage {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ReleaseUnchecked,
         Self::RenewUnchecked,
         Self::RenewalMakesKey,
@@ -38,5 +40,6 @@ impl Breakage {
         Self::RenewsAfterRelease,
         Self::FaultAsBusy,
         Self::NoBell,
+        Self::NoPush,
     ];
 }

@@ -12,7 +12,7 @@ use tairlock::{
     Lease, LossReason, Token,
     bell::{Queue, Turn},
     options::Request,
-    proto::{Acquire, Keeper, Tenancy},
+    proto::{Acquire, Crowds, Hub, Keeper, Tenancy},
     time::Timestamp,
 };
 
@@ -35,6 +35,8 @@ pub(super) enum Driver {
 pub(super) enum Role {
     Commands,
     Keeper,
+    /// Told of changes; what comes down here is read by the keepers' thread.
+    Listener,
 }
 
 pub(super) struct Client {
@@ -42,8 +44,13 @@ pub(super) struct Client {
     pub(super) clock: Clock,
     pub(super) limit: Duration,
     pub(super) queue: Arc<Queue>,
+    pub(super) crowds: Arc<Crowds>,
+    /// Where its listener stands.
+    pub(super) hub: Hub<LineId>,
+    /// The opening and the connection of the last one.
+    pub(super) listening: Option<(u64, LineId)>,
     pub(super) keep: Keep,
-    pub(super) slots: [Slot; 2],
+    pub(super) slots: [Slot; 3],
     /// Free connections of the blocking driver's pool.
     pub(super) idle: Vec<LineId>,
     pub(super) tasks: Vec<Task>,

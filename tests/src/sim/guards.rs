@@ -23,11 +23,14 @@ impl World {
         let Some(guard) = self.take_guard(at, task) else { return };
         let Guard { lease, tenancy } = &guard;
         let within = self.release_within(at, *tenancy);
-        if self.breakage != Some(Breakage::RenewsAfterRelease) {
-            self.keep(at, |keeper| keeper.begin_release(lease, *tenancy));
-        }
+        let now = self.clients[at].clock.at(self.now);
+        let op = if self.breakage == Some(Breakage::RenewsAfterRelease) {
+            Op::Release { key: lease.key().clone(), token: lease.token().clone() }
+        } else {
+            self.keep(at, |keeper| keeper.begin_release(lease, *tenancy, now))
+        };
+        self.clients[at].crowds.released(lease.key(), now);
         self.referee.ends(lease.token(), "its release was begun");
-        let op = Op::Release { key: lease.key().clone(), token: lease.token().clone() };
         self.clients[at].tasks[task].state = State::Releasing(Box::new(guard));
         let call = self.call(Owner::Release(at, task), SendId(0), op, within);
         self.depart_soon(call, None);
@@ -43,11 +46,13 @@ impl World {
         let Some(Guard { lease, tenancy }) = self.take_guard(at, task) else { return };
         let now = self.clients[at].clock.at(self.now);
         let release = self.keep(at, |keeper| {
-            keeper.begin_release(&lease, tenancy);
+            keeper.begin_release(&lease, tenancy, now);
             keeper.end_release(&lease, tenancy, reply, now)
         });
         self.referee.fate(lease.token()).guarded = false;
-        if let Ok(release @ (Release::Released | Release::Expired | Release::Taken)) = release {
+        if let Ok(release) = release
+            && release != Release::Unknown
+        {
             self.referee.released(lease.token(), release);
         }
         self.told(at, task, &release);
@@ -69,6 +74,7 @@ impl World {
         }
         let Some(Guard { lease, tenancy }) = self.take_guard(at, task) else { return };
         let now = self.clients[at].clock.at(self.now);
+        self.clients[at].crowds.released(lease.key(), now);
         self.keep(at, |keeper| keeper.see_release_through(&lease, tenancy, now));
         self.referee.ends(lease.token(), "its guard was dropped");
         self.referee.fate(lease.token()).guarded = false;

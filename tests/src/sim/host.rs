@@ -55,7 +55,12 @@ impl Host {
     }
 
     /// Executes `op`, as a server does that is there and runs.
-    pub(super) fn execute(&mut self, op: &Op, now: True) -> Result<Verdict, Fault> {
+    pub(super) fn execute(
+        &mut self,
+        op: &Op,
+        listener: Option<u64>,
+        now: True,
+    ) -> Result<Verdict, Fault> {
         if let Some((_, code)) = self.refusing.filter(|&(until, _)| now < until) {
             return Err(Fault::from_server(code, "refused for a while"));
         }
@@ -73,7 +78,10 @@ impl Host {
                 let make = |renewal: &Renewal| self.make_again(renewal, local);
                 Ok(Verdict::Many(renewals.iter().map(make).collect()))
             }
-            _ => self.store.apply(op, local),
+            _ => match listener {
+                Some(listener) => self.store.apply_for(listener, op, local),
+                None => self.store.apply(op, local),
+            },
         }
     }
 
@@ -106,7 +114,10 @@ impl Host {
 pub(super) fn named(op: &Op) -> Vec<(&Key, &Token)> {
     match op {
         Op::RenewMany(renewals) => renewals.iter().map(|r| (&r.key, &r.token)).collect(),
-        Op::Acquire { key, token, .. } | Op::Release { key, token } => vec![(key, token)],
+        Op::Acquire { key, token, .. }
+        | Op::AcquireFenced { key, token, .. }
+        | Op::Release { key, token }
+        | Op::Retain(Renewal { key, token, .. }) => vec![(key, token)],
         _ => Vec::new(),
     }
 }

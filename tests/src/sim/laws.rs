@@ -52,6 +52,18 @@ impl World {
         if self.promises.calm && unrest(state) && self.kept(name) {
             self.referee.accuse("calm", || format!("#{name} is {state:?} though nothing failed"));
         }
+        let fate = &self.referee.tokens[name];
+        // Clocks run 1 % apart at most, and a held lease ends by its client's.
+        let overdue = fate.hold.max.is_some_and(|max| {
+            self.valid(fate) && self.now.since(fate.granted_at) > max + max / 50 + TOLD
+        });
+        if overdue {
+            self.referee
+                .accuse("max_hold", || format!("#{name} is held for longer than it may be"));
+        }
+        if state == LeaseState::Lost(LossReason::MaxHold) && seen != state {
+            self.referee.tally.overdue += 1;
+        }
         let fate = &mut self.referee.tokens[name];
         fate.seen = state;
         if let LeaseState::Lost(_) = state {
@@ -143,6 +155,7 @@ impl World {
         let fate = &self.referee.tokens[name];
         let client = &self.clients[fate.client];
         let attended = fate.asking
+            || fate.retained
             || fate.guarded
             || fate.flying > 0
             || client.dead
@@ -203,7 +216,7 @@ impl World {
             }
             let in_line: usize = self.keys.iter().map(|key| client.queue.len(key)).sum();
             let kept = client.keep.machine.kept();
-            if in_line > 0 || kept > 0 {
+            if in_line > client.keep.machine.staying() || kept > 0 {
                 self.referee.accuse("I8 residue", || {
                     format!("c{at}: {in_line} still stand in line, {kept} leases are still kept")
                 });
@@ -253,5 +266,9 @@ fn may_follow(from: LeaseState, to: LeaseState) -> bool {
 }
 
 const fn unrest(state: LeaseState) -> bool {
-    matches!(state, LeaseState::Uncertain | LeaseState::Lost(_))
+    match state {
+        LeaseState::Lost(reason) => !matches!(reason, LossReason::MaxHold),
+        LeaseState::Uncertain => true,
+        _ => false,
+    }
 }

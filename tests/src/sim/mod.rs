@@ -5,12 +5,14 @@
 //! servers and clients fail as the seed's [`Profile`] says. After every step the laws are checked that
 //! must hold in that profile.
 
+mod bodies;
 mod breakage;
 mod client;
 mod clock;
 mod guards;
 mod host;
 mod laws;
+mod listening;
 mod profile;
 mod random;
 mod referee;

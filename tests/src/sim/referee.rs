@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tairlock::{
     Fault, Key, Lease, LeaseState, Release, Token, Ttl,
+    options::Hold,
     proto::{Op, Verdict},
     time::Timestamp,
 };
@@ -26,6 +27,8 @@ pub(super) struct Referee {
     /// Tokens that some law still has to look at.
     pub(super) live: BTreeSet<usize>,
     pub(super) found: Option<Violation>,
+    /// Whether the server forgets nothing, and its clock is never set back.
+    pub(super) remembers: bool,
     /// Since when a key has been free, and somebody has waited for it.
     pub(super) free_since: Vec<Option<True>>,
     before: Vec<Option<Standing>>,
@@ -45,6 +48,12 @@ pub struct Tally {
     pub renewals: u64,
     /// Releases that deleted a key.
     pub releases: u64,
+    /// Fences issued, those that were issued again included.
+    pub fences: u64,
+    /// Keys that were kept although they were given back.
+    pub retained: u64,
+    /// Leases that were held for as long as they may be.
+    pub overdue: u64,
     /// Leases that were lost.
     pub losses: u64,
     /// Acquires that were dropped before they were done.
@@ -53,6 +62,8 @@ pub struct Tally {
     pub timed_out: u64,
     /// Acquires that failed.
     pub failed: u64,
+    /// Changes that a listener was told of.
+    pub pushes: u64,
 }
 
 impl Tally {
@@ -63,10 +74,14 @@ impl Tally {
         self.found_again += other.found_again;
         self.renewals += other.renewals;
         self.releases += other.releases;
+        self.fences += other.fences;
+        self.retained += other.retained;
+        self.overdue += other.overdue;
         self.losses += other.losses;
         self.cancelled += other.cancelled;
         self.timed_out += other.timed_out;
         self.failed += other.failed;
+        self.pushes += other.pushes;
     }
 }
 
@@ -76,6 +91,7 @@ pub(super) struct Fate {
     pub(super) client: usize,
     pub(super) key: usize,
     pub(super) ttl: Ttl,
+    pub(super) hold: Hold,
     /// An acquire with it is under way.
     pub(super) asking: bool,
     /// Its guard is alive.
@@ -89,6 +105,10 @@ pub(super) struct Fate {
     made: u32,
     deleted: u32,
     told: u32,
+    /// The fence that it was issued last.
+    pub(super) fence: Option<u64>,
+    /// Its key stays on the server for as long as it is to be held at least.
+    pub(super) retained: bool,
     /// Nothing but releases may be sent any more, and why.
     pub(super) over: Option<&'static str>,
     /// Requests under way to the server.
@@ -101,8 +121,8 @@ pub(super) fn index(token: &Token) -> usize {
 }
 
 impl Referee {
-    pub(super) fn new(keys: usize) -> Self {
-        Self { free_since: vec![None; keys], ..Self::default() }
+    pub(super) fn new(keys: usize, remembers: bool) -> Self {
+        Self { remembers, free_since: vec![None; keys], ..Self::default() }
     }
 
     /// A token that nobody has used.
@@ -112,6 +132,7 @@ impl Referee {
             client,
             key,
             ttl,
+            hold: Hold::default(),
             asking: true,
             guarded: false,
             lease: None,
@@ -121,6 +142,8 @@ impl Referee {
             made: 0,
             deleted: 0,
             told: 0,
+            fence: None,
+            retained: false,
             over: None,
             flying: 0,
         });
@@ -174,7 +197,7 @@ impl Referee {
 
     /// A machine wants `op` to be sent. What it wanted before may still wait for a connection.
     pub(super) fn decided(&mut self, op: &Op) {
-        if let Op::Release { .. } = op {
+        if let Op::Release { .. } | Op::Retain(_) = op {
             return;
         }
         for (_, token) in named(op) {
@@ -222,12 +245,61 @@ impl Referee {
             };
             let after = host.standing(key, now);
             self.one(op, key, token, verdict, (before.as_ref(), after.as_ref()));
+            if let (Op::Release { .. }, Some(Verdict::Released)) = (op, verdict) {
+                self.given_back(index(token), now);
+            }
             let fate = self.fate(token);
-            if matches!(verdict, Some(Verdict::Granted | Verdict::Renewed)) {
+            fate.retained |= verdict == Some(&Verdict::Retained);
+            if let Some(
+                Verdict::Granted | Verdict::Issued { again: false, .. } | Verdict::Renewed,
+            ) = verdict
+            {
                 fate.confirmed = fate.confirmed.max(Some(asked));
+            }
+            if let Some(Verdict::Issued { fence, .. }) = verdict {
+                self.issued(index(token), *fence);
             }
         }
         self.before = before;
+    }
+
+    /// A fence was issued: above all others of its key, or the one of before, as long as the server
+    /// forgets nothing.
+    fn issued(&mut self, name: usize, fence: u64) {
+        self.tally.fences += 1;
+        let key = self.tokens[name].key;
+        let others = self.tokens.iter().enumerate().filter(|(_, of)| of.key == key);
+        let highest = others.filter_map(|(of, fate)| Some((fate.fence?, of))).max();
+        let again = self.tokens[name].fence == Some(fence);
+        self.tokens[name].fence = Some(fence);
+        if self.remembers && !again && highest.is_some_and(|(highest, _)| highest >= fence) {
+            self.accuse("fences increase", || {
+                format!("#{name} was issued {fence} after {highest:?}")
+            });
+        }
+    }
+
+    /// A grant came with this fence: the one that was issued last for its token.
+    pub(super) fn told_fence(&mut self, token: &Token, fence: Option<u64>) {
+        let issued = self.fate(token).fence;
+        if fence != issued {
+            self.accuse("fences increase", || format!("{token:?} has {fence:?}, not {issued:?}"));
+        }
+    }
+
+    /// A release has deleted the key of this token: not before its time, if it was held at all.
+    fn given_back(&mut self, name: usize, now: True) {
+        let fate = &self.tokens[name];
+        let (Some(lease), Some(min)) = (&fate.lease, fate.hold.min) else { return };
+        let held = now.since(fate.granted_at);
+        // Clocks run 1 % apart at most.
+        let early = held + held / 50 + std::time::Duration::from_millis(2) < min;
+        let ended_well = lease.state_at(Timestamp::default()) == LeaseState::Released;
+        if early && ended_well && fate.over != Some("its client was closed") {
+            self.accuse("min_hold", || {
+                format!("#{name} was given back after {held:?}, of {min:?}")
+            });
+        }
     }
 
     fn one(
@@ -241,12 +313,19 @@ impl Referee {
         let name = index(token);
         let ours = before.is_some_and(|standing| standing.token == *token);
         match op {
-            Op::Acquire { .. } if verdict == Some(&Verdict::Granted) => {
+            Op::Acquire { .. } | Op::AcquireFenced { .. }
+                if matches!(
+                    verdict,
+                    Some(Verdict::Granted | Verdict::Issued { again: false, .. })
+                ) =>
+            {
                 self.tokens[name].made += 1;
                 self.live.insert(name);
             }
-            Op::Acquire { .. } => {
-                self.tally.found_again += u64::from(verdict == Some(&Verdict::Ours));
+            Op::Acquire { .. } | Op::AcquireFenced { .. } => {
+                let again =
+                    matches!(verdict, Some(Verdict::Ours | Verdict::Issued { again: true, .. }));
+                self.tally.found_again += u64::from(again);
             }
             Op::RenewMany(_) => {
                 self.tally.renewals += u64::from(verdict == Some(&Verdict::Renewed));
@@ -260,6 +339,14 @@ impl Referee {
                 if alone && !ours && before.is_some() && before != after {
                     self.accuse("I6 renewal", || {
                         format!("a renewal of #{name} changed another's {before:?} to {after:?}")
+                    });
+                }
+            }
+            Op::Retain(_) => {
+                self.tally.retained += u64::from(verdict == Some(&Verdict::Retained));
+                if !ours && before != after {
+                    self.accuse("min_hold", || {
+                        format!("to retain #{name} changed another's {before:?} to {after:?}")
                     });
                 }
             }

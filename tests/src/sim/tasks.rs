@@ -1,12 +1,12 @@
 //! The tasks of a run: what the async and the blocking driver do around an acquire, a body, a release.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tairlock::{
-    Fault, LeaseState, LossReason, Release, Ttl,
-    options::Request,
+    Fault, Release,
+    options::{Hold, Request},
     proto::{
-        Acquire, Acquired, Event, Grant, Machine, Op, SendId, Step, Undo, Verdict,
+        Acquire, Acquired, Event, Grant, Machine, Op, Route, SendId, Step, Undo, Verdict,
         response_deadline,
     },
     time::Timestamp,
@@ -14,7 +14,7 @@ use tairlock::{
 
 use super::{
     breakage::Breakage,
-    client::{Attempt, Bell, Driver, Ending, Guard, Holding, Last, LineId, State},
+    client::{Attempt, Bell, Driver, Guard, Last, LineId, State},
     clock::True,
     guards::HOT,
     referee::index,
@@ -54,6 +54,11 @@ impl World {
         let ttl = Duration::from_millis(self.random.pick(self.weather.ttls));
         let wait = Duration::from_millis(self.random.pick(&[0, 40, 400, 3_000]));
         let renew = self.random.chance(700);
+        let longest = self.weather.ttls.iter().max().copied().unwrap_or_default();
+        let hold = Hold {
+            min: self.random.chance(150).then(|| self.random.ms(1, longest)),
+            max: self.random.chance(400).then(|| ttl + self.random.ms(0, 40)),
+        };
         let cancels = self.weather.cancels && self.clients[at].driver == Driver::Async;
         let polls_left = (cancels && self.random.chance(200))
             .then(|| u32::try_from(self.random.between(1, 7)).unwrap_or(1));
@@ -72,8 +77,10 @@ impl World {
             .and_then(|request| request.wait(wait))
             .and_then(|request| request.renew(renew))
             .expect("within limits");
+        let request = Request { hold, fence: self.random.chance(300), ..request };
         let token = self.referee.token(at, key, request.ttl);
-        let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now);
+        let mut machine = Acquire::new(&request, token.clone(), client.limit, seed, now)
+            .among(Arc::clone(&client.crowds));
         let turn = (!wait.is_zero()).then(|| client.queue.enter(&request.key));
         let bell = Bell::of(turn.as_ref());
         if turn.as_ref().is_some_and(|turn| !turn.has_come()) {
@@ -105,7 +112,7 @@ impl World {
     }
 
     /// The driver's loop, until the machine waits or is done.
-    fn poll_attempt(&mut self, at: usize, task: usize) {
+    pub(super) fn poll_attempt(&mut self, at: usize, task: usize) {
         for round in 0.. {
             if round > HOT {
                 return self.referee.accuse("no hot loop", || format!("c{at} task {task}"));
@@ -117,6 +124,9 @@ impl World {
             let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
             match attempt.machine.poll(now) {
                 Step::Done(acquired) => return self.acquired(at, task, acquired),
+                Step::Send { id, route: Route::Listener, op, within } => {
+                    self.inquire(at, task, id, op, within);
+                }
                 Step::Send { id, op, within, .. } => {
                     let op = if breakage == Some(Breakage::FreshToken) {
                         self.with_fresh_token(at, task, op)
@@ -130,8 +140,10 @@ impl World {
                     if breakage != Some(Breakage::NoBell) && attempt.bell.rang(&waker) {
                         // Listening comes first: a ring after the question is not missed.
                         attempt.bell = Bell::of(attempt.turn.as_ref());
-                        if attempt.turn.as_ref().is_some_and(tairlock::bell::Turn::has_come) {
-                            attempt.machine.handle(Event::Rung, now);
+                        match attempt.turn.as_ref().and_then(tairlock::bell::Turn::told) {
+                            Some(Event::Changed) if breakage == Some(Breakage::NoPush) => {}
+                            Some(told) => attempt.machine.handle(told, now),
+                            None => {}
                         }
                         continue;
                     }
@@ -157,7 +169,10 @@ impl World {
 
     fn with_fresh_token(&mut self, at: usize, task: usize, op: Op) -> Op {
         let State::Acquiring(attempt) = &mut self.clients[at].tasks[task].state else { return op };
-        let Op::Acquire { key, ttl, .. } = op else { return op };
+        let fenced = matches!(op, Op::AcquireFenced { .. });
+        let (Op::Acquire { key, ttl, .. } | Op::AcquireFenced { key, ttl, .. }) = op else {
+            return op;
+        };
         let mut token = attempt.token.clone();
         if attempt.last == Last::Fault {
             let nth = self.referee.fate(&token).key;
@@ -165,7 +180,7 @@ impl World {
             token = self.referee.token(at, nth, ttl);
             attempt.token = token.clone();
         }
-        Op::Acquire { key, token, ttl }
+        if fenced { Op::AcquireFenced { key, token, ttl } } else { Op::Acquire { key, token, ttl } }
     }
 
     /// `Attempt::line`: notes which connections carried the acquire.
@@ -188,7 +203,7 @@ impl World {
         let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
         attempt.last = match &reply {
             Ok(Verdict::Busy) => Last::Busy,
-            Ok(Verdict::Granted | Verdict::Ours) => Last::Grant,
+            Ok(Verdict::Granted | Verdict::Ours | Verdict::Issued { .. }) => Last::Grant,
             Ok(_) => attempt.last,
             Err(_) => Last::Fault,
         };
@@ -203,8 +218,8 @@ impl World {
     /// The machine is done.
     fn acquired(&mut self, at: usize, task: usize, acquired: Acquired) {
         self.judge_outcome(at, task, &acquired);
-        let (sent, until) = match acquired {
-            Acquired::Granted { sent, until } => (sent, until),
+        let (sent, until, fence) = match acquired {
+            Acquired::Granted { sent, until, fence } => (sent, until, fence),
             acquired => {
                 let failed = matches!(acquired, Acquired::Failed(_));
                 self.referee.tally.failed += u64::from(failed);
@@ -216,16 +231,18 @@ impl World {
         let client = &mut self.clients[at];
         let now = client.clock.at(self.now);
         let State::Acquiring(attempt) = &mut client.tasks[task].state else { return };
-        let Request { key, ttl, renew, .. } = attempt.request.clone();
+        let Request { key, ttl, renew, hold, .. } = attempt.request.clone();
         let (sent, until) = match self.breakage {
             Some(Breakage::ClockAfterSend) => (now, now + ttl.certain()),
             _ => (sent, until),
         };
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
-        let grant = Grant { key, token: token.clone(), ttl, renew, sent, until };
+        let grant = Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until };
         let ((lease, tenancy), closed) =
-            self.keep(at, |keeper| (keeper.admit(grant, turn), keeper.is_closing()));
+            self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);
+        self.referee.fate(&token).hold = hold;
+        self.referee.told_fence(&token, fence);
         let left = until.since(now);
         self.note(|| format!("c{at} task {task} holds #{} for {left:?}", index(&token)));
         if self.clients[at].closed && !closed {
@@ -290,6 +307,7 @@ impl World {
     /// `Attempt::drop`, then its fields.
     fn drop_attempt(&mut self, at: usize, task: usize) {
         self.forget(Owner::Attempt(at, task));
+        self.forget(Owner::Listener(at, task));
         let client = &mut self.clients[at];
         let now = client.clock.at(self.now);
         let state = std::mem::replace(&mut client.tasks[task].state, State::Over);
@@ -308,73 +326,6 @@ impl World {
         self.referee.asked(&token);
         drop(turn);
         self.rest(at, task);
-    }
-
-    fn begin_body(&mut self, at: usize, task: usize, guard: Guard, ttl: Ttl, renewed: bool) {
-        let most = u64::try_from(ttl.as_duration().as_millis()).unwrap_or(u64::MAX) * 2;
-        let most = if self.random.chance(300) { most } else { most / 8 };
-        let until = self.now + self.random.ms(0, most);
-        let ending = self.random.pick(&[
-            Ending::Release,
-            Ending::Release,
-            Ending::Drop,
-            Ending::ReleaseCutOff,
-        ]);
-        let ending = match ending {
-            Ending::ReleaseCutOff
-                if !self.weather.cancels || self.clients[at].driver == Driver::Blocking =>
-            {
-                Ending::Release
-            }
-            ending => ending,
-        };
-        let attributed = self.clients[at].driver == Driver::Async && self.random.chance(500);
-        let lease = guard.lease.clone();
-        let lost = attributed.then(|| {
-            Box::pin(async move { lease.lost().await })
-                as Pin<Box<dyn Future<Output = LossReason> + Send>>
-        });
-        let holding = Box::new(Holding { guard, until, ending, lost, renewed });
-        self.clients[at].tasks[task].state = State::Holding(holding);
-        self.poll_body(at, task);
-    }
-
-    /// The body goes on for a while.
-    fn poll_body(&mut self, at: usize, task: usize) {
-        let client = &mut self.clients[at];
-        let now = client.clock.at(self.now);
-        let waker = client.tasks[task].waker.clone();
-        let State::Holding(holding) = &mut client.tasks[task].state else { return };
-        if let Some(reason) = holding.lost(&waker) {
-            self.note(|| format!("c{at} task {task}: its body is dropped, as the lease {reason}"));
-            return self.drop_guard(at, task);
-        }
-        let (lease, until) = (holding.guard.lease.clone(), holding.until);
-        let (name, attributed) = (index(lease.token()), holding.lost.is_some());
-        // What `is_held` asks. It is asked now and then, so that who never asks is told as well.
-        if self.random.chance(300) {
-            let held = matches!(lease.state_at(now), LeaseState::Held | LeaseState::Uncertain);
-            if held && now >= lease.until() {
-                self.referee.accuse("I7 accounting", || format!("#{name} is held after its end"));
-            }
-        }
-        let raw = lease.state_at(Timestamp::default());
-        if attributed && matches!(raw, LeaseState::Held | LeaseState::Uncertain) {
-            self.check_told(at, name);
-        }
-        if self.now >= until {
-            return self.end_body(at, task);
-        }
-        let next = (self.now + self.random.ms(1, 60)).min(until) + self.slack();
-        self.set_timer(at, task, next);
-    }
-
-    fn end_body(&mut self, at: usize, task: usize) {
-        let State::Holding(holding) = &self.clients[at].tasks[task].state else { return };
-        match holding.ending {
-            Ending::Drop => self.drop_guard(at, task),
-            ending => self.begin_release(at, task, ending),
-        }
     }
 
     /// What a release came to.

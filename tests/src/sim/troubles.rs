@@ -59,6 +59,7 @@ impl World {
                 let key = self.random.below(self.keys.len());
                 let now = self.host.clock.at(self.now);
                 self.host.store.delete(&self.keys[key], now);
+                self.tell();
             }
             Trouble::StepForward | Trouble::StepBack => {
                 let by = self.random.ms(1, 3_000);
@@ -132,6 +133,7 @@ impl World {
         }
         self.note(|| format!("c{at} is closed"));
         self.clients[at].closed = true;
+        self.clients[at].hub.close();
         let now = self.clients[at].clock.at(self.now);
         self.keep(at, |keeper| keeper.close(now));
     }

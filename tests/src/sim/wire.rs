@@ -15,7 +15,7 @@ use super::{
 };
 
 /// How long a driver tries to connect.
-const CONNECT_WITHIN: Duration = Duration::from_secs(1);
+pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Line {
@@ -32,8 +32,8 @@ pub(super) struct Line {
     /// Nothing that is answered from now on arrives.
     pub(super) mute: bool,
     /// When the last request and the last reply arrive.
-    up: True,
-    down: True,
+    pub(super) up: True,
+    pub(super) down: True,
 }
 
 /// Who waits for a reply.
@@ -42,6 +42,8 @@ pub(super) enum Owner {
     Attempt(usize, usize),
     Release(usize, usize),
     Keeper(usize),
+    /// An attempt's question to the listener.
+    Listener(usize, usize),
 }
 
 /// What is under way to the server.
@@ -70,7 +72,10 @@ pub(super) struct Call {
 impl Owner {
     pub(super) const fn client(self) -> usize {
         match self {
-            Self::Attempt(client, _) | Self::Release(client, _) | Self::Keeper(client) => client,
+            Self::Attempt(client, _)
+            | Self::Release(client, _)
+            | Self::Keeper(client)
+            | Self::Listener(client, _) => client,
         }
     }
 
@@ -78,6 +83,7 @@ impl Owner {
         match self {
             Self::Attempt(..) | Self::Release(..) => Role::Commands,
             Self::Keeper(_) => Role::Keeper,
+            Self::Listener(..) => Role::Listener,
         }
     }
 }
@@ -135,20 +141,7 @@ impl World {
     }
 
     pub(super) fn connected(&mut self, client: usize, role: Role, call: Option<u64>, ok: bool) {
-        let line = (ok && !self.host.is_down(self.now)).then(|| {
-            self.lines.push(Line {
-                client,
-                role,
-                broken: false,
-                cut: false,
-                severed: false,
-                deaf: false,
-                mute: false,
-                up: self.now,
-                down: self.now,
-            });
-            self.lines.len() - 1
-        });
+        let line = (ok && !self.host.is_down(self.now)).then(|| self.new_line(client, role));
         let waiting: Vec<u64> = match call {
             Some(call) => self.calls.contains_key(&call).then_some(call).into_iter().collect(),
             None => {
@@ -177,6 +170,21 @@ impl World {
         }
     }
 
+    pub(super) fn new_line(&mut self, client: usize, role: Role) -> LineId {
+        self.lines.push(Line {
+            client,
+            role,
+            broken: false,
+            cut: false,
+            severed: false,
+            deaf: false,
+            mute: false,
+            up: self.now,
+            down: self.now,
+        });
+        self.lines.len() - 1
+    }
+
     /// Puts a call's request on the wire.
     pub(super) fn send(&mut self, name: u64, line: LineId) {
         let Some(call) = self.calls.get_mut(&name) else { return };
@@ -203,7 +211,7 @@ impl World {
         let stalled = self.clients[client].stalled_until;
         let leaves = match self.lines[line].role {
             Role::Commands => self.now.max(stalled),
-            Role::Keeper => self.now,
+            Role::Keeper | Role::Listener => self.now,
         };
         let arrives = (leaves + self.delay()).max(self.lines[line].up);
         self.lines[line].up = arrives;
@@ -238,7 +246,9 @@ impl World {
         }
         self.referee.landed(op);
         self.referee.before(op, &self.host, self.now);
-        let reply = self.host.execute(op, self.now);
+        let listener = (self.lines[line].role == Role::Listener).then_some(line as u64);
+        let reply = self.host.execute(op, listener, self.now);
+        self.tell();
         self.note(|| format!("server: {} of c{client} on line {line}: {reply:?}", show(op)));
         self.referee.executed(op, &reply, asked, &self.host, self.now);
         let closed = !answered || self.lines[line].mute || self.lines[line].cut;
@@ -281,6 +291,14 @@ impl World {
     pub(super) fn cut(&mut self, line: LineId, severed: bool) {
         self.lines[line].cut = true;
         self.lines[line].severed |= severed;
+        if self.lines[line].role == Role::Listener {
+            // Its end may see it, or may find it out when it next asks.
+            self.host.store.deafen(line as u64);
+            if self.random.chance(700) {
+                let at = self.now + self.delay();
+                self.at(at, Happening::Push { line, key: None });
+            }
+        }
         let of_line = |call: &Call| call.line == Some(line);
         let names: Vec<u64> =
             self.calls.iter().filter(|(_, call)| of_line(call)).map(|(&name, _)| name).collect();
@@ -298,6 +316,7 @@ impl World {
             Owner::Attempt(client, task) => self.attempt_heard(client, task, call.id, reply),
             Owner::Release(client, task) => self.release_heard(client, task, reply),
             Owner::Keeper(client) => self.keeper_heard(client, call.id, reply),
+            Owner::Listener(client, task) => self.inquiry_heard(client, task, &call, reply),
         }
     }
 
@@ -339,9 +358,11 @@ pub(super) fn show(op: &Op) -> String {
 
 const fn verb(op: &Op) -> &'static str {
     match op {
-        Op::Acquire { .. } => "acquire",
+        Op::Acquire { .. } | Op::AcquireFenced { .. } => "acquire",
         Op::RenewMany(_) => "renew",
         Op::Release { .. } => "release",
+        Op::Retain(_) => "retain",
+        Op::Remaining { .. } => "what remains",
         _ => "something else",
     }
 }

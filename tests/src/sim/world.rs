@@ -10,7 +10,7 @@ use std::{
 use tairlock::{
     Fault, Key,
     bell::Queue,
-    proto::{Keeper, Verdict},
+    proto::{Crowds, Hub, Keeper, Verdict},
 };
 
 use super::{
@@ -72,6 +72,17 @@ pub(super) enum Happening {
         client: usize,
         role: Role,
         call: Option<u64>,
+        ok: bool,
+    },
+    /// News reach a listener; nothing is named when its connection is gone.
+    Push {
+        line: LineId,
+        key: Option<usize>,
+    },
+    /// A listener may have been opened.
+    Listens {
+        client: usize,
+        epoch: u64,
         ok: bool,
     },
     Overdue {
@@ -148,6 +159,9 @@ impl World {
                     clock: Clock::new(random.ms(0, 5_000), ppm(&mut random)),
                     limit,
                     queue: Arc::<Queue>::default(),
+                    crowds: Arc::<Crowds>::default(),
+                    hub: Hub::new(),
+                    listening: None,
                     keep: Keep { machine: Keeper::new(limit), runs: false, busy: false, alarm: 0 },
                     slots: Default::default(),
                     idle: Vec::new(),
@@ -167,7 +181,7 @@ impl World {
             weather,
             random,
             now: True(0),
-            referee: Referee::new(keys.len()),
+            referee: Referee::new(keys.len(), profile.promises().exclusion),
             keys,
             host,
             clients,
@@ -268,6 +282,8 @@ impl World {
             Happening::Connected { client, role, call, ok } => {
                 self.connected(client, role, call, ok);
             }
+            Happening::Push { line, key } => self.push(line, key),
+            Happening::Listens { client, epoch, ok } => self.listens(client, epoch, ok),
             Happening::Overdue { call } => self.overdue(call),
             Happening::Broken { call } => self.broken(call),
             Happening::Timer { client, task, timer } => self.timer(client, task, timer),
@@ -297,6 +313,8 @@ impl World {
                 Some((line.client, line.role == Role::Commands))
             }
             Happening::Connected { client, role, .. } => Some((*client, *role == Role::Commands)),
+            Happening::Push { line, .. } => Some((self.lines[*line].client, false)),
+            Happening::Listens { client, .. } => Some((*client, false)),
             Happening::Depart { call, .. }
             | Happening::Overdue { call }
             | Happening::Broken { call } => of_call(call),

@@ -2,10 +2,13 @@
 
 use std::future::Future;
 
-use tairlock::{Client, Codec, Error, Lease, Lock, LockGuard, Release, Snapshot, Versioned};
+use tairlock::{
+    Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Wake,
+    Written,
+};
 
 use super::{
-    Ask, Config, Held, Locks, Value, Wish,
+    Ask, Config, Held, Locks, Value, Wish, asked,
     values::{told, value},
 };
 use crate::place::Place;
@@ -28,6 +31,9 @@ pub(super) fn client<E: Executor>(
     if let Some(limit) = config.response {
         builder = builder.response_deadline(limit);
     }
+    if config.polls {
+        builder = builder.wake(Wake::Poll);
+    }
     builder = match (place, &config.url) {
         (_, Some(url)) => builder.url(url),
         (Place::Memory(store), None) => builder.store(store.clone()),
@@ -45,7 +51,7 @@ struct AsyncLocks<E> {
 
 impl<E: Executor> AsyncLocks<E> {
     fn lock(&self, ask: &Ask) -> Lock {
-        self.client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew)
+        asked!(self.client, ask)
     }
 
     fn held(&self, guard: LockGuard) -> Box<dyn Held> {
@@ -66,6 +72,23 @@ impl<E: Executor> Locks for AsyncLocks<E> {
     fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error> {
         let guard = self.executor.block_on(self.lock(ask).try_acquire())?;
         Ok(guard.map(|guard| self.held(guard)))
+    }
+
+    fn inspect(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.executor.block_on(self.client.inspect(key))
+    }
+
+    fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.executor.block_on(self.client.force_release(key))
+    }
+
+    fn fenced_get(&self, key: &[u8]) -> Result<Option<Written<Vec<u8>>>, Error> {
+        self.executor.block_on(self.client.fenced_with(key, Codec::BYTES).get())
+    }
+
+    fn fenced_set(&self, key: &[u8], value: &[u8], fence: u64) -> Result<(), Error> {
+        let fenced = self.client.fenced::<()>(key).bytes();
+        self.executor.block_on(fenced.set(&value.to_vec(), fence))
     }
 
     fn value(&self, wish: &Wish) -> Box<dyn Value> {
@@ -103,6 +126,10 @@ struct AsyncHeld<E> {
 impl<E: Executor> Held for AsyncHeld<E> {
     fn lease(&self) -> &Lease {
         self.guard.lease()
+    }
+
+    fn fence(&self) -> Option<u64> {
+        self.guard.fence()
     }
 
     fn release(self: Box<Self>) -> Result<Release, Error> {

@@ -1,6 +1,6 @@
 //! The blocking driver.
 
-use tairlock::{Codec, Error, Lease, Release, Snapshot};
+use tairlock::{Codec, Error, Holder, Lease, Release, Snapshot, Wake, Written};
 use tairlock_sync::{Client, Lock, LockGuard, Versioned};
 
 use super::{
@@ -26,6 +26,9 @@ impl World for Blocking {
         if let Some(limit) = config.response {
             builder = builder.response_deadline(limit);
         }
+        if config.polls {
+            builder = builder.wake(Wake::Poll);
+        }
         builder = match (place, &config.url) {
             (_, Some(url)) => builder.url(url),
             (Place::Memory(store), None) => builder.store(store.clone()),
@@ -40,7 +43,7 @@ struct BlockingLocks(Client);
 
 impl BlockingLocks {
     fn lock(&self, ask: &Ask) -> Lock {
-        self.0.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew)
+        asked!(self.0, ask)
     }
 }
 
@@ -56,6 +59,22 @@ impl Locks for BlockingLocks {
     fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error> {
         let guard = self.lock(ask).try_acquire()?;
         Ok(guard.map(|guard| Box::new(BlockingHeld(guard)) as Box<dyn Held>))
+    }
+
+    fn inspect(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.0.inspect(key)
+    }
+
+    fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error> {
+        self.0.force_release(key)
+    }
+
+    fn fenced_get(&self, key: &[u8]) -> Result<Option<Written<Vec<u8>>>, Error> {
+        self.0.fenced_with(key, Codec::BYTES).get()
+    }
+
+    fn fenced_set(&self, key: &[u8], value: &[u8], fence: u64) -> Result<(), Error> {
+        self.0.fenced::<()>(key).bytes().set(&value.to_vec(), fence)
     }
 
     fn value(&self, wish: &Wish) -> Box<dyn Value> {
@@ -88,6 +107,10 @@ struct BlockingHeld(LockGuard);
 impl Held for BlockingHeld {
     fn lease(&self) -> &Lease {
         self.0.lease()
+    }
+
+    fn fence(&self) -> Option<u64> {
+        self.0.fence()
     }
 
     fn release(self: Box<Self>) -> Result<Release, Error> {

@@ -6,8 +6,25 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Error, Lease, Release};
+use tairlock::{Error, Holder, Lease, Release, Written};
 pub use values::{Change, Value, Wish};
+
+/// The lock that `$ask` asks `$client` for.
+macro_rules! asked {
+    ($client:expr, $ask:expr) => {{
+        let ask: &super::Ask = $ask;
+        let mut lock = $client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew);
+        lock = lock.fence(ask.fence);
+        if let Some(max) = ask.max_hold {
+            lock = lock.max_hold(max);
+        }
+        if let Some(min) = ask.min_hold {
+            lock = lock.min_hold(min);
+        }
+        lock
+    }};
+}
+use asked;
 
 use crate::place::Place;
 
@@ -66,6 +83,8 @@ pub struct Config {
     pub url: Option<String>,
     /// Instead of the default response deadline.
     pub response: Option<Duration>,
+    /// It polls for locks that others hold.
+    pub polls: bool,
 }
 
 /// A client.
@@ -79,6 +98,18 @@ pub trait Locks: Send + Sync {
     /// As the driver's `try_acquire`.
     fn try_acquire(&self, ask: &Ask) -> Result<Option<Box<dyn Held>>, Error>;
 
+    /// As the driver's `inspect`.
+    fn inspect(&self, key: &[u8]) -> Result<Option<Holder>, Error>;
+
+    /// As the driver's `force_release`.
+    fn force_release(&self, key: &[u8]) -> Result<Option<Holder>, Error>;
+
+    /// As `get` of the driver's `fenced`, as bytes.
+    fn fenced_get(&self, key: &[u8]) -> Result<Option<Written<Vec<u8>>>, Error>;
+
+    /// As `set` of the driver's `fenced`, as bytes.
+    fn fenced_set(&self, key: &[u8], value: &[u8], fence: u64) -> Result<(), Error>;
+
     /// A handle on a versioned value, as the driver's `versioned`.
     fn value(&self, wish: &Wish) -> Box<dyn Value>;
 
@@ -90,6 +121,9 @@ pub trait Locks: Send + Sync {
 pub trait Held: Send {
     /// The guard's lease.
     fn lease(&self) -> &Lease;
+
+    /// As the guard's `fence`.
+    fn fence(&self) -> Option<u64>;
 
     /// As the guard's `release`.
     fn release(self: Box<Self>) -> Result<Release, Error>;
@@ -106,6 +140,12 @@ pub struct Ask {
     pub wait: Duration,
     /// See the driver's `Lock`.
     pub renew: bool,
+    /// See the driver's `Lock`.
+    pub fence: bool,
+    /// See the driver's `Lock`.
+    pub max_hold: Option<Duration>,
+    /// See the driver's `Lock`.
+    pub min_hold: Option<Duration>,
 }
 
 impl Ask {
@@ -113,7 +153,16 @@ impl Ask {
     #[must_use]
     pub fn new(key: impl AsRef<[u8]>) -> Self {
         let (ttl, wait) = (Duration::from_secs(10), Duration::ZERO);
-        Self { key: key.as_ref().to_vec(), ttl, wait, renew: true }
+        let (max_hold, min_hold) = (None, None);
+        Self {
+            key: key.as_ref().to_vec(),
+            ttl,
+            wait,
+            renew: true,
+            fence: false,
+            max_hold,
+            min_hold,
+        }
     }
 
     /// With this TTL, in milliseconds.
@@ -126,6 +175,24 @@ impl Ask {
     #[must_use]
     pub fn wait(self, ms: u64) -> Self {
         Self { wait: Duration::from_millis(ms), ..self }
+    }
+
+    /// With a fence.
+    #[must_use]
+    pub fn fenced(self) -> Self {
+        Self { fence: true, ..self }
+    }
+
+    /// Held for so many milliseconds at most.
+    #[must_use]
+    pub fn max_hold(self, ms: u64) -> Self {
+        Self { max_hold: Some(Duration::from_millis(ms)), ..self }
+    }
+
+    /// Held for so many milliseconds at least.
+    #[must_use]
+    pub fn min_hold(self, ms: u64) -> Self {
+        Self { min_hold: Some(Duration::from_millis(ms)), ..self }
     }
 
     /// Not to be renewed.

@@ -3,11 +3,15 @@
 
 mod asynchronous;
 mod blocking;
+mod choices;
 mod drops;
+mod holding;
 mod hygiene;
 mod keys;
 mod neighbours;
+mod reentry;
 mod retry;
+mod several;
 mod shapes;
 
 use std::sync::OnceLock;

@@ -48,7 +48,7 @@ fn a_wrong_password_is_said_and_not_shown(world: &dyn World) {
     assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Auth, "{error}");
 }
 
-fn confined(
+pub(crate) fn confined(
     world: &dyn World,
     server: Builder,
     rules: &str,

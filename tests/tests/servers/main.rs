@@ -3,8 +3,10 @@
 mod connecting;
 mod detection;
 mod faults;
+mod fences;
 mod lost_replies;
 mod versioned;
+mod waiting;
 mod wire;
 
 use std::time::Duration;

@@ -17,6 +17,13 @@ impl Service {
         ttl = TTL,
         wait = "1500ms",
         renew = false,
+        max_hold = "1m",
+        min_hold = 0,
+        fence = true,
+        reentrant = true,
+        name = "settlement",
+        on_busy = error,
+        on_lost = finish,
         using = self.client,
         lease = lease,
         or_else = |error| error.to_string(),
@@ -31,6 +38,9 @@ impl Service {
         ttl = 0.5,
         wait = 0,
         renew = true,
+        max_hold = TTL,
+        min_hold = "0s",
+        fence = false,
         using = self.blocking,
         lease = lease,
         or_else = |error| error.to_string(),
@@ -41,12 +51,19 @@ impl Service {
     }
 }
 
+#[distributed_lock(keys = ["a", "b"], when = yes, on_busy = skip, on_lost = cancel, lease = leases)]
+async fn several(yes: bool) -> Option<bool> {
+    Some(leases.is_some_and(|leases| leases.is_held()))
+}
+
 #[tokio::main]
 async fn main() {
     let service = Service {
         client: tairlock::Client::in_memory(),
         blocking: tairlock_sync::Client::in_memory(),
     };
+    tairlock::set_default(service.client.clone()).unwrap();
+    assert_eq!((several(true).await, several(false).await), (Some(true), Some(false)));
     assert_eq!(service.settle(42).await, "42 true");
     assert_eq!(service.settle_blocking(42), "42 true");
 }

@@ -9,7 +9,7 @@ use std::{
 use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
     Fault, FaultKind,
-    dialect::Speech,
+    dialect::{Batch, Reply, Speech},
     proto::{Op, Verdict},
     redis::{address, connect_fault, refuses_hello, resp2, speaks_resp3},
 };
@@ -39,6 +39,20 @@ struct Open {
     known: Instant,
 }
 
+impl Seat {
+    /// Asks, if there is a connection, and gives it up if that fails.
+    pub(super) fn call(&mut self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        let Some(Open { connection, speech, patience, .. }) = &mut self.0 else {
+            return Err(Fault::new(FaultKind::Unreachable, "the connection was given up"));
+        };
+        let told = Wire { connection, patience }.exchange(op, speech, within);
+        told.unwrap_or_else(|fault| {
+            self.0 = None;
+            Err(fault)
+        })
+    }
+}
+
 impl Connector {
     /// # Errors
     /// Whatever redis-rs finds wrong with `client`.
@@ -63,6 +77,16 @@ impl Connector {
     /// How long that may take.
     pub(super) const fn within(&self) -> Duration {
         self.within
+    }
+
+    pub(super) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Says what is no operation, connecting first where that is needed.
+    pub(super) fn say(&self, seat: &mut Seat, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+        let Open { connection, patience, .. } = self.opened(seat)?;
+        Wire { connection, patience }.say(batch, self.within)
     }
 
     /// Asks, connecting first where that is needed.

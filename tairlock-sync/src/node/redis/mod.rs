@@ -2,6 +2,7 @@
 
 mod connector;
 mod given;
+mod listening;
 mod own;
 mod wire;
 

@@ -75,6 +75,13 @@ impl Wire<'_> {
         Ok(detection.map_or_else(|| Ok(Speech::default()), |it| it.finish(&replies)))
     }
 
+    /// Says what is no operation.
+    pub(super) fn say(&mut self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
+        let until = Instant::now() + within;
+        self.wait_for(within).map_err(|error| lost(&error, within))?;
+        self.send(batch, until).map_err(|error| lost(&error, within))
+    }
+
     fn send(&mut self, batch: &Batch, until: Instant) -> RedisResult<Vec<Reply>> {
         if batch.is_empty() {
             return Ok(Vec::new());

@@ -1,29 +1,70 @@
 //! The keeper: renewals, losses, and releases that are seen through.
 
 use super::*;
-use crate::{Lease, LeaseState, LossReason, Release};
+use crate::{Lease, LeaseState, LossReason, Release, bell::Turn, options::Hold};
 
-struct Kept {
-    keeper: Keeper<&'static str>,
-    store: Store,
+pub(super) struct Kept {
+    pub(super) keeper: Keeper<&'static str>,
+    pub(super) store: Store,
 }
 
 impl Kept {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { keeper: Keeper::new(LIMIT), store: Store::new() }
     }
 
     fn take(&mut self, name: &str, ttl: u64, renew: bool, now: Timestamp) -> (Lease, Tenancy) {
+        self.take_as(name, ttl, renew, Hold::default(), None, now)
+    }
+
+    pub(super) fn hold(
+        &mut self,
+        name: &str,
+        ttl: u64,
+        hold: Hold,
+        now: Timestamp,
+    ) -> (Lease, Tenancy) {
+        self.take_as(name, ttl, true, hold, None, now)
+    }
+
+    pub(super) fn hold_in_turn(
+        &mut self,
+        name: &str,
+        ttl: u64,
+        hold: Hold,
+        turn: Option<Turn>,
+        now: Timestamp,
+    ) -> (Lease, Tenancy) {
+        self.take_as(name, ttl, true, hold, turn, now)
+    }
+
+    pub(super) fn take_as(
+        &mut self,
+        name: &str,
+        ttl: u64,
+        renew: bool,
+        hold: Hold,
+        turn: Option<Turn>,
+        now: Timestamp,
+    ) -> (Lease, Tenancy) {
         let (key, token) = (Key::new(name).unwrap(), token(name));
         let ttl = Ttl::new(ms(ttl)).unwrap();
         let op = Op::Acquire { key: key.clone(), token: token.clone(), ttl };
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
         let until = now + ttl.certain();
-        self.keeper.admit(Grant { key, token, ttl, renew, sent: now, until }, None)
+        self.keeper.admit(
+            Grant { key, token, ttl, renew, hold, fence: None, sent: now, until },
+            turn,
+            now,
+        )
     }
 
     /// Runs until `end`; the store answers at once unless `fails` says otherwise. Returns the sends.
-    fn run(&mut self, end: Timestamp, fails: impl Fn(Timestamp) -> bool) -> Vec<(Timestamp, Op)> {
+    pub(super) fn run(
+        &mut self,
+        end: Timestamp,
+        fails: impl Fn(Timestamp) -> bool,
+    ) -> Vec<(Timestamp, Op)> {
         let mut now = at(0);
         let mut sends = Vec::new();
         loop {
@@ -50,7 +91,7 @@ fn renews_at_a_third_until_forgotten() {
     let times: Vec<_> = sends.iter().map(|(now, _)| *now).collect();
     assert_eq!(times[..3], [at(100), at(200), at(300)]);
     assert_eq!(lease.state_at(at(1_000)), LeaseState::Held);
-    kept.keeper.begin_release(&lease, tenancy);
+    kept.keeper.begin_release(&lease, tenancy, at(0));
     assert!(kept.run(at(9_000), |_| false).is_empty(), "never renewed after a release was begun");
 }
 
@@ -154,7 +195,7 @@ fn without_renewal_the_lease_just_ends() {
 fn a_release_whose_reply_is_lost_is_unknown_and_seen_through() {
     let mut kept = Kept::new();
     let (lease, tenancy) = kept.take("a", 2_000, true, at(0));
-    kept.keeper.begin_release(&lease, tenancy);
+    kept.keeper.begin_release(&lease, tenancy, at(0));
     let out = kept.keeper.end_release(&lease, tenancy, Err(lost_reply()), at(0));
     assert!(matches!(out, Ok(Release::Unknown)));
     let sends = kept.run(at(3_000), |now| now < at(600));
@@ -167,7 +208,7 @@ fn a_release_whose_reply_is_lost_is_unknown_and_seen_through() {
 fn a_refused_release_is_an_error_and_is_not_repeated() {
     let mut kept = Kept::new();
     let (lease, tenancy) = kept.take("a", 2_000, true, at(0));
-    kept.keeper.begin_release(&lease, tenancy);
+    kept.keeper.begin_release(&lease, tenancy, at(0));
     let refusal = Fault::new(FaultKind::Permission, "no");
     assert!(kept.keeper.end_release(&lease, tenancy, Err(refusal), at(0)).is_err());
     assert!(kept.keeper.is_idle());

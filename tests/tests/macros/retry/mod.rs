@@ -23,7 +23,10 @@ async fn number(key: &str) -> u64 {
 
 /// As [`put`], in blocking code.
 fn put_blocking(key: &str, number: u64) {
-    blocking_client().versioned::<u64>(key).overwrite(&number).expect("the embedded server answers");
+    blocking_client()
+        .versioned::<u64>(key)
+        .overwrite(&number)
+        .expect("the embedded server answers");
 }
 
 /// As [`number`], in blocking code.

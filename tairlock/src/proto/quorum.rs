@@ -1,0 +1,260 @@
+//! A quorum: one operation is asked of several independent servers at once, and counts if enough agree.
+//!
+//! The algorithm is Redlock (<https://redis.io/docs/latest/develop/use/patterns/distributed-locks/>), with
+//! what that page leaves open settled: what was granted in part is taken back down the connections that
+//! carried it, a renewal needs as many servers as a grant, and a server that has forgotten is joined again
+//! only while enough others have not.
+
+mod acquire;
+mod release;
+mod renew;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use acquire::Acquire;
+use release::Release;
+use renew::Renew;
+
+use super::{Event, Machine, Op, SendId, Step, Verdict};
+use crate::{ConfigError, Fault, FaultKind, time::Timestamp};
+
+/// How many servers there are, and how many of them must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quorum {
+    nodes: usize,
+    needed: usize,
+}
+
+impl Quorum {
+    /// `needed` of `nodes`; more than half of them if that is not said.
+    ///
+    /// # Errors
+    /// [`ConfigError::Quorum`] where two holders could each have enough, or nobody ever.
+    pub fn new(nodes: usize, needed: Option<usize>) -> Result<Self, ConfigError> {
+        let needed = needed.unwrap_or(nodes / 2 + 1);
+        if nodes == 0 || needed <= nodes / 2 || needed > nodes {
+            return Err(ConfigError::Quorum { needed, nodes });
+        }
+        Ok(Self { nodes, needed })
+    }
+
+    /// How many servers there are.
+    #[must_use]
+    pub const fn nodes(self) -> usize {
+        self.nodes
+    }
+
+    /// How many must agree.
+    #[must_use]
+    pub const fn needed(self) -> usize {
+        self.needed
+    }
+
+    /// How many may fail.
+    const fn spare(self) -> usize {
+        self.nodes - self.needed
+    }
+
+    /// How long one server has, of the time that an operation has: a round that is to be taken back takes
+    /// twice as long.
+    fn patience(within: Duration) -> Duration {
+        within / 3
+    }
+}
+
+/// Where an operation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Via {
+    /// Which server.
+    pub node: usize,
+    /// Only down the connection that carried the operation before, of the same caller: a release that was
+    /// not answered may be under way on it, and on another one would be overtaken. Where that connection
+    /// is gone, the answer is a fault, and nothing is sent.
+    pub same: bool,
+}
+
+/// What a caller's rounds so far leave behind: which servers have not answered a release.
+#[derive(Clone, Debug)]
+pub struct Unheard(Vec<bool>);
+
+impl Unheard {
+    /// All have answered.
+    #[must_use]
+    pub fn none(quorum: Quorum) -> Self {
+        Self(vec![false; quorum.nodes])
+    }
+}
+
+/// The machine that asks one operation of all servers.
+#[derive(Debug)]
+pub struct Round {
+    within: Duration,
+    task: Task,
+    unheard: Unheard,
+    to_send: Vec<(usize, Op)>,
+    flights: Vec<(SendId, usize)>,
+    next_id: u64,
+    /// It is decided; who has not answered by then is not waited for.
+    linger: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+enum Task {
+    Acquire(Acquire),
+    Renew(Renew),
+    Release(Release),
+    Refused(Fault),
+}
+
+/// What a task wants after it has heard something.
+enum Next {
+    /// To hear more.
+    Listen,
+    /// To say something more to some servers.
+    Say(Vec<(usize, Op)>),
+    /// It is decided; the rest is waited for a little, as it will come soon, or not.
+    Linger,
+    /// Over.
+    Done,
+}
+
+impl Round {
+    /// Asks `op` of the servers; the whole takes at most `within`.
+    #[must_use]
+    pub fn new(op: &Op, quorum: Quorum, within: Duration, unheard: Unheard) -> Self {
+        let task = match op {
+            Op::Acquire { key, token, .. } => {
+                Task::Acquire(Acquire::new(quorum, key.clone(), token.clone()))
+            }
+            Op::RenewMany(renewals) => Task::Renew(Renew::new(quorum, renewals.clone())),
+            Op::Release { .. } | Op::Retain(_) => Task::Release(Release::new(quorum)),
+            other => Task::Refused(refused(other)),
+        };
+        let to_send = match &task {
+            Task::Refused(_) => Vec::new(),
+            // The last first: they are taken from the end.
+            _ => (0..quorum.nodes).rev().map(|node| (node, op.clone())).collect(),
+        };
+        let (within, flights) = (Quorum::patience(within), Vec::with_capacity(quorum.nodes));
+        Self { within, task, unheard, to_send, flights, next_id: 0, linger: None }
+    }
+
+    /// What to begin the caller's next round with.
+    #[must_use]
+    pub fn unheard(&self) -> Unheard {
+        self.unheard.clone()
+    }
+
+    fn output(&mut self) -> Result<Verdict, Fault> {
+        match &mut self.task {
+            Task::Acquire(acquire) => acquire.verdict(),
+            Task::Renew(renew) => renew.verdict(),
+            Task::Release(release) => release.verdict(),
+            Task::Refused(fault) => Err(fault.clone()),
+        }
+    }
+
+    fn act(&mut self, next: Next, now: Timestamp) {
+        match next {
+            Next::Listen => {}
+            Next::Say(sends) => self.to_send.extend(sends.into_iter().rev()),
+            Next::Linger => _ = self.linger.get_or_insert(now + self.within / 10),
+            Next::Done => self.linger = Some(Timestamp::default()),
+        }
+    }
+}
+
+impl Machine for Round {
+    type Output = Result<Verdict, Fault>;
+    type Route = Via;
+
+    fn poll(&mut self, now: Timestamp) -> Step<Self::Output, Via> {
+        if let Some((node, op)) = self.to_send.pop() {
+            let acquires = matches!(op, Op::Acquire { .. });
+            let same = acquires && self.unheard.0[node];
+            if matches!(op, Op::Release { .. }) {
+                self.unheard.0[node] = true;
+            }
+            self.next_id += 1;
+            let id = SendId(self.next_id);
+            self.flights.push((id, node));
+            return Step::Send { id, route: Via { node, same }, op, within: self.within };
+        }
+        // Every answer has its own deadline.
+        let until = self.linger.unwrap_or(Timestamp::NEVER);
+        if now < until && !self.flights.is_empty() {
+            return Step::Wait(until);
+        }
+        if let Task::Acquire(acquire) = &mut self.task
+            && acquire.is_to_be_undone()
+        {
+            let next = acquire.undo();
+            self.linger = None;
+            self.act(next, now);
+            return self.poll(now);
+        }
+        Step::Done(self.output())
+    }
+
+    fn handle(&mut self, event: Event, now: Timestamp) {
+        let Event::Reply(id, reply) = event else { return };
+        let Some(at) = self.flights.iter().position(|(flight, _)| *flight == id) else { return };
+        let (_, node) = self.flights.swap_remove(at);
+        let next = match &mut self.task {
+            Task::Acquire(acquire) => {
+                if acquire.is_undoing(id) && reply.is_ok() {
+                    self.unheard.0[node] = false;
+                }
+                acquire.heard(node, id, reply)
+            }
+            Task::Renew(renew) => renew.heard(node, reply),
+            Task::Release(release) => {
+                if reply.is_ok() {
+                    self.unheard.0[node] = false;
+                }
+                release.heard(node, reply)
+            }
+            Task::Refused(_) => Next::Done,
+        };
+        self.act(next, now);
+    }
+}
+
+fn refused(op: &Op) -> Fault {
+    let text = match op {
+        Op::AcquireFenced { .. } => {
+            "a quorum issues no fences: its servers know nothing of each other, so no number of theirs \
+             is sure to be above the last; use one server, or a lock without a fence"
+        }
+        Op::Value(_) | Op::Fenced(..) => {
+            "values cannot be kept on a quorum: its servers know nothing of each other, and each would \
+             have a value of its own; use a client of one server"
+        }
+        Op::Inspect(_) | Op::ForceRelease(_) => {
+            "a quorum has no one server to look at; ask each of its servers, by a client of its own"
+        }
+        _ => "a quorum has no such operation",
+    };
+    Fault::new(FaultKind::Unsupported, text)
+}
+
+/// Why too few agreed: what the servers said that did not, or the reason that will not pass.
+fn no_quorum<'a>(quorum: Quorum, faults: impl Iterator<Item = &'a Fault>, sent: bool) -> Fault {
+    let faults: Vec<&Fault> = faults.collect();
+    let lasting = faults.iter().filter(|fault| !fault.is_transient());
+    let said: Vec<String> = faults.iter().map(|fault| fault.to_string()).collect();
+    let Quorum { nodes, needed } = quorum;
+    let text = format!(
+        "{} of {nodes} servers failed, and {needed} must agree: {}",
+        faults.len(),
+        said.join("; ")
+    );
+    // Once so many say what time does not cure, waiting for the others is in vain.
+    let kind = match lasting.clone().count() > quorum.spare() {
+        true => lasting.map(|fault| fault.kind()).next().unwrap_or(FaultKind::NoQuorum),
+        false => FaultKind::NoQuorum,
+    };
+    if sent { Fault::ambiguous(kind, text) } else { Fault::new(kind, text) }
+}

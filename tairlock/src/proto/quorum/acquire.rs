@@ -1,0 +1,135 @@
+//! Taking a lock on a quorum: enough grants, or none.
+
+use super::{Next, Quorum, no_quorum};
+use crate::{
+    Fault, FaultKind, Key, Token,
+    proto::{Op, SendId, Verdict},
+};
+
+#[derive(Debug)]
+pub(super) struct Acquire {
+    quorum: Quorum,
+    key: Key,
+    token: Token,
+    votes: Vec<Vote>,
+    /// Answers to what was taken back: which servers were asked to, and the last id of the first question.
+    undoing: Option<Undoing>,
+}
+
+#[derive(Debug)]
+struct Undoing {
+    /// The first questions have ids up to here.
+    asked: u64,
+    /// Who has yet to confirm that it has forgotten the grant that it has given.
+    granted: Vec<usize>,
+    /// Whether somebody may still have our token.
+    open: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum Vote {
+    Pending,
+    Granted,
+    /// Our token was there already.
+    Ours,
+    Busy,
+    Failed(Fault),
+}
+
+impl Acquire {
+    pub(super) fn new(quorum: Quorum, key: Key, token: Token) -> Self {
+        let votes = vec![Vote::Pending; quorum.nodes()];
+        Self { quorum, key, token, votes, undoing: None }
+    }
+
+    /// Whether the reply called `id` is one to a release.
+    pub(super) fn is_undoing(&self, id: SendId) -> bool {
+        self.undoing.as_ref().is_some_and(|undoing| id.0 > undoing.asked)
+    }
+
+    pub(super) fn heard(&mut self, node: usize, id: SendId, reply: Result<Verdict, Fault>) -> Next {
+        if let Some(undoing) = &mut self.undoing {
+            if id.0 > undoing.asked {
+                undoing.granted.retain(|waiting| *waiting != node);
+                if reply.is_ok() {
+                    undoing.open.retain(|open| *open != node);
+                }
+            }
+            return if undoing.granted.is_empty() { Next::Done } else { Next::Listen };
+        }
+        self.votes[node] = match reply {
+            Ok(Verdict::Granted) => Vote::Granted,
+            Ok(Verdict::Ours) => Vote::Ours,
+            Ok(Verdict::Busy) => Vote::Busy,
+            Ok(other) => {
+                let text = format!("an acquire was answered with {other:?}");
+                Vote::Failed(Fault::ambiguous(FaultKind::Protocol, text))
+            }
+            Err(fault) => Vote::Failed(fault),
+        };
+        if self.won() >= self.quorum.needed() {
+            return Next::Done;
+        }
+        let pending = self.count(|vote| matches!(vote, Vote::Pending));
+        if self.won() + pending >= self.quorum.needed() {
+            Next::Listen
+        } else if pending == 0 {
+            self.undo()
+        } else {
+            // Most of them answer at once, and have nothing of ours then.
+            Next::Linger
+        }
+    }
+
+    /// Whether it is lost, and what was granted has yet to be taken back.
+    pub(super) fn is_to_be_undone(&self) -> bool {
+        self.undoing.is_none() && self.won() < self.quorum.needed()
+    }
+
+    /// Takes back what was granted, or may have been.
+    pub(super) fn undo(&mut self) -> Next {
+        let (mut granted, mut open) = (Vec::new(), Vec::new());
+        for (node, vote) in self.votes.iter().enumerate() {
+            match vote {
+                Vote::Granted | Vote::Ours => granted.push(node),
+                Vote::Pending => open.push(node),
+                Vote::Failed(fault) if fault.is_ambiguous() => open.push(node),
+                Vote::Busy | Vote::Failed(_) => {}
+            }
+        }
+        open.extend(&granted);
+        let release = || Op::Release { key: self.key.clone(), token: self.token.clone() };
+        let sends: Vec<_> = open.iter().map(|&node| (node, release())).collect();
+        let asked = self.quorum.nodes() as u64;
+        let nothing = sends.is_empty();
+        self.undoing = Some(Undoing { asked, granted, open });
+        if nothing { Next::Done } else { Next::Say(sends) }
+    }
+
+    pub(super) fn verdict(&self) -> Result<Verdict, Fault> {
+        if self.won() >= self.quorum.needed() {
+            // With a grant from before among them the lease began then.
+            let granted = self.count(|vote| matches!(vote, Vote::Granted));
+            let new = granted >= self.quorum.needed();
+            return Ok(if new { Verdict::Granted } else { Verdict::Ours });
+        }
+        let open = self.undoing.as_ref().is_none_or(|undoing| !undoing.open.is_empty());
+        let faults = self.votes.iter().filter_map(|vote| match vote {
+            Vote::Failed(fault) => Some(fault),
+            _ => None,
+        });
+        match (faults.clone().count() > self.quorum.spare(), open) {
+            (true, open) => Err(no_quorum(self.quorum, faults, open)),
+            (false, true) => Ok(Verdict::Open(Box::new(Verdict::Busy))),
+            (false, false) => Ok(Verdict::Busy),
+        }
+    }
+
+    fn won(&self) -> usize {
+        self.count(|vote| matches!(vote, Vote::Granted | Vote::Ours))
+    }
+
+    fn count(&self, is: impl Fn(&Vote) -> bool) -> usize {
+        self.votes.iter().filter(|vote| is(vote)).count()
+    }
+}

@@ -1,0 +1,298 @@
+use super::*;
+use crate::{
+    Key, Token, Ttl,
+    memory::Store,
+    proto::{Renewal, Verdict},
+};
+
+const WITHIN: Duration = Duration::from_millis(300);
+
+fn key() -> Key {
+    Key::new("k").unwrap()
+}
+
+fn acquire(token: &str) -> Op {
+    let (token, ttl) = (Token::from_bytes(token), Ttl::new(Duration::from_secs(9)).unwrap());
+    Op::Acquire { key: key(), token, ttl }
+}
+
+fn release(token: &str) -> Op {
+    Op::Release { key: key(), token: Token::from_bytes(token) }
+}
+
+fn renew(token: &str) -> Op {
+    let (token, ttl) = (Token::from_bytes(token), Ttl::new(Duration::from_secs(9)).unwrap());
+    Op::RenewMany(vec![Renewal { key: key(), token, ttl }])
+}
+
+/// What befalls a question on its way to one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Up,
+    /// Refuses connections.
+    Down,
+    /// Executes, and its answer is lost.
+    Mute,
+    /// Neither.
+    Deaf,
+}
+
+struct Servers {
+    stores: Vec<Store>,
+    links: Vec<Link>,
+    quorum: Quorum,
+    unheard: Unheard,
+    now: Timestamp,
+    sent: Vec<(usize, Op, bool)>,
+}
+
+impl Servers {
+    fn new(nodes: usize) -> Self {
+        let quorum = Quorum::new(nodes, None).unwrap();
+        Self {
+            stores: (0..nodes).map(|_| Store::new()).collect(),
+            links: vec![Link::Up; nodes],
+            quorum,
+            unheard: Unheard::none(quorum),
+            now: Timestamp::from_nanos(1_000_000_000),
+            sent: Vec::new(),
+        }
+    }
+
+    /// Asks for as long as it takes. Who is silent is so until the deadline.
+    fn ask(&mut self, op: &Op) -> Result<Verdict, Fault> {
+        let mut round = Round::new(op, self.quorum, WITHIN, self.unheard.clone());
+        let (mut ready, mut silent) = (Vec::new(), Vec::new());
+        loop {
+            match round.poll(self.now) {
+                Step::Send { id, route: Via { node, same }, op, within } => {
+                    self.sent.push((node, op.clone(), same));
+                    let silence = Fault::ambiguous(FaultKind::NoReply, "silence");
+                    match self.links[node] {
+                        Link::Up => ready.push((id, self.stores[node].apply(&op, self.now))),
+                        Link::Down => {
+                            ready.push((id, Err(Fault::new(FaultKind::Unreachable, "down"))));
+                        }
+                        Link::Mute => {
+                            _ = self.stores[node].apply(&op, self.now);
+                            silent.push((self.now + within, id, silence));
+                        }
+                        Link::Deaf => silent.push((self.now + within, id, silence)),
+                    }
+                }
+                Step::Wait(until) => {
+                    if let Some((id, reply)) = ready.pop() {
+                        round.handle(Event::Reply(id, reply), self.now);
+                        continue;
+                    }
+                    let next = silent.iter().map(|(at, ..)| *at).min();
+                    self.now = until.min(next.expect("something is waited for"));
+                    silent.retain(|(at, id, fault)| {
+                        let still = *at > self.now;
+                        if !still {
+                            round.handle(Event::Reply(*id, Err(fault.clone())), self.now);
+                        }
+                        still
+                    });
+                }
+                Step::Done(output) => {
+                    self.unheard = round.unheard();
+                    return output;
+                }
+            }
+        }
+    }
+
+    fn holders(&mut self, token: &str) -> usize {
+        let now = self.now;
+        self.stores
+            .iter_mut()
+            .filter_map(|store| store.apply(&Op::Inspect(key()), now).ok())
+            .filter(|seen| matches!(seen, Verdict::Seen(seen) if seen.token == Token::from_bytes(token)))
+            .count()
+    }
+}
+
+fn each(verdict: Result<Verdict, Fault>) -> Result<Verdict, Fault> {
+    let Ok(Verdict::Many(mut each)) = verdict else { panic!("{verdict:?}") };
+    each.remove(0)
+}
+
+#[test]
+fn more_than_half_are_needed() {
+    for (nodes, needed, fits) in [
+        (5, 3, true),
+        (5, 5, true),
+        (5, 2, false),
+        (4, 2, false),
+        (4, 3, true),
+        (3, 4, false),
+        (0, 0, false),
+    ] {
+        assert_eq!(Quorum::new(nodes, Some(needed)).is_ok(), fits, "{needed} of {nodes}");
+    }
+    assert_eq!(Quorum::new(4, None).unwrap().needed(), 3);
+    assert_eq!(Quorum::new(1, None).unwrap().needed(), 1);
+}
+
+#[test]
+fn a_minority_may_be_away() {
+    for link in [Link::Down, Link::Mute, Link::Deaf] {
+        let mut servers = Servers::new(5);
+        servers.links[1] = link;
+        servers.links[3] = link;
+        let began = servers.now;
+        assert_eq!(servers.ask(&acquire("a")).unwrap(), Verdict::Granted, "{link:?}");
+        assert_eq!(servers.now, began, "nobody waits for who is away");
+        assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Renewed, "{link:?}");
+        let open = Verdict::Open(Box::new(Verdict::Released));
+        assert_eq!(servers.ask(&release("a")).unwrap(), open, "{link:?}");
+    }
+}
+
+#[test]
+fn without_a_majority_nothing_is_granted_or_left() {
+    for link in [Link::Down, Link::Deaf] {
+        let mut servers = Servers::new(5);
+        for node in [0, 2, 4] {
+            servers.links[node] = link;
+        }
+        let fault = servers.ask(&acquire("a")).unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::NoQuorum);
+        assert_eq!(servers.holders("a"), 0, "{link:?}");
+        // What was sent and not answered may stand there.
+        assert_eq!(fault.is_ambiguous(), link == Link::Deaf);
+    }
+}
+
+#[test]
+fn what_is_held_is_busy_and_stays() {
+    let mut servers = Servers::new(5);
+    servers.ask(&acquire("a")).unwrap();
+    servers.unheard = Unheard::none(servers.quorum);
+    assert_eq!(servers.ask(&acquire("b")).unwrap(), Verdict::Busy);
+    assert_eq!((servers.holders("a"), servers.holders("b")), (5, 0));
+}
+
+#[test]
+fn a_split_vote_is_taken_back() {
+    let mut servers = Servers::new(5);
+    for node in 0..3 {
+        let now = servers.now;
+        servers.stores[node].apply(&acquire("a"), now).unwrap();
+    }
+    assert_eq!(servers.ask(&acquire("b")).unwrap(), Verdict::Busy);
+    assert_eq!((servers.holders("a"), servers.holders("b")), (3, 0));
+    // One of five away, and two each: contention, and no outage.
+    let mut servers = Servers::new(5);
+    servers.links[4] = Link::Down;
+    for node in 0..2 {
+        let now = servers.now;
+        servers.stores[node].apply(&acquire("a"), now).unwrap();
+    }
+    assert_eq!(servers.ask(&acquire("b")).unwrap(), Verdict::Busy);
+    assert_eq!(servers.holders("b"), 0);
+}
+
+#[test]
+fn who_has_not_answered_a_release_is_asked_on_the_same_connection_only() {
+    let mut servers = Servers::new(3);
+    let now = servers.now;
+    servers.stores[0].apply(&acquire("a"), now).unwrap();
+    servers.links = vec![Link::Up, Link::Up, Link::Mute];
+    servers.stores[1].apply(&acquire("a"), now).unwrap();
+    let open = Verdict::Open(Box::new(Verdict::Busy));
+    assert_eq!(servers.ask(&acquire("b")).unwrap(), open);
+    servers.sent.clear();
+    _ = servers.ask(&acquire("b"));
+    let same: Vec<_> = servers
+        .sent
+        .iter()
+        .filter_map(|(node, op, same)| matches!(op, Op::Acquire { .. }).then_some((*node, *same)))
+        .collect();
+    assert_eq!(same, [(0, false), (1, false), (2, true)]);
+}
+
+#[test]
+fn a_grant_of_before_begins_before() {
+    let mut servers = Servers::new(3);
+    let now = servers.now;
+    servers.stores[0].apply(&acquire("a"), now).unwrap();
+    servers.links[1] = Link::Down;
+    assert_eq!(servers.ask(&acquire("a")).unwrap(), Verdict::Ours);
+    servers.links[1] = Link::Up;
+    assert_eq!(servers.ask(&acquire("a")).unwrap(), Verdict::Ours);
+}
+
+#[test]
+fn a_server_that_restarted_empty_is_joined_again() {
+    let mut servers = Servers::new(5);
+    servers.ask(&acquire("a")).unwrap();
+    servers.stores[2] = Store::new();
+    assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Renewed);
+    assert_eq!(servers.holders("a"), 5);
+}
+
+#[test]
+fn what_most_have_forgotten_is_lost_and_does_not_come_back() {
+    let mut servers = Servers::new(5);
+    servers.ask(&acquire("a")).unwrap();
+    for node in 0..3 {
+        servers.stores[node] = Store::new();
+    }
+    assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Gone);
+    assert_eq!(servers.holders("a"), 2);
+    for node in 0..3 {
+        let now = servers.now;
+        servers.stores[node].apply(&acquire("b"), now).unwrap();
+    }
+    assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Taken);
+}
+
+#[test]
+fn a_renewal_that_too_few_confirm_is_open() {
+    let mut servers = Servers::new(5);
+    servers.ask(&acquire("a")).unwrap();
+    servers.links = vec![Link::Deaf, Link::Mute, Link::Down, Link::Up, Link::Up];
+    let fault = each(servers.ask(&renew("a"))).unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::NoQuorum);
+    assert!(fault.is_ambiguous());
+    assert!(servers.ask(&release("a")).unwrap_err().is_ambiguous());
+}
+
+#[test]
+fn both_phases_fit_into_the_time() {
+    let mut servers = Servers::new(3);
+    let began = servers.now;
+    servers.links = vec![Link::Up, Link::Deaf, Link::Deaf];
+    servers.ask(&acquire("a")).unwrap_err();
+    assert!(servers.now.since(began) <= WITHIN);
+    assert_eq!(servers.holders("a"), 0);
+}
+
+#[test]
+fn what_time_does_not_cure_is_said() {
+    let mut round =
+        Round::new(&acquire("a"), Quorum::new(3, None).unwrap(), WITHIN, Unheard(vec![false; 3]));
+    let now = Timestamp::from_nanos(1);
+    let mut ids = Vec::new();
+    while let Step::Send { id, .. } = round.poll(now) {
+        ids.push(id);
+    }
+    for id in ids {
+        let denied = Fault::new(FaultKind::Permission, "NOPERM");
+        round.handle(Event::Reply(id, Err(denied)), now);
+    }
+    let Step::Done(Err(fault)) = round.poll(now) else { panic!("to be over") };
+    assert_eq!(fault.kind(), FaultKind::Permission);
+    assert!(!fault.is_transient() && !fault.is_ambiguous());
+}
+
+#[test]
+fn what_a_quorum_cannot_do_is_refused_before_anything_is_sent() {
+    let mut servers = Servers::new(3);
+    let Op::Acquire { key, token, ttl } = acquire("a") else { unreachable!() };
+    let fault = servers.ask(&Op::AcquireFenced { key, token, ttl }).unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unsupported);
+    assert!(servers.sent.is_empty());
+}
