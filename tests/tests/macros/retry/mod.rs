@@ -1,5 +1,6 @@
 //! `#[optimistic_retry]` expanded and run, on the embedded server.
 
+mod arguments;
 mod asynchronous;
 mod blocking;
 mod hygiene;
@@ -7,6 +8,8 @@ mod locked;
 mod neighbours;
 mod repeated;
 mod shapes;
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{blocking_client, client};
 
@@ -33,4 +36,11 @@ fn put_blocking(key: &str, number: u64) {
 fn number_blocking(key: &str) -> u64 {
     let there = blocking_client().versioned::<u64>(key).read();
     there.expect("the embedded server answers").expect("a number").value
+}
+
+/// Changes the number under `key` behind the back of an odd run.
+async fn disturb(key: &str, runs: &AtomicU32) {
+    if runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+        put(key, number(key).await + 10).await;
+    }
 }

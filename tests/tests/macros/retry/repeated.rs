@@ -18,7 +18,11 @@ async fn move_one(from: &str, to: &str, runs: &mut u32, meddle: u32) -> Answer<u
         from.overwrite(&(seen.value + 10)).await?;
     }
     from.compare_and_set(&(seen.value - 1), seen.version).await?;
-    to.update_or(0, |n| Answer::Ok(*n += 1)).await?;
+    let one_more = |n: &mut u64| {
+        *n += 1;
+        Answer::Ok(())
+    };
+    to.update_or(0, one_more).await?;
     Ok(seen.value - 1)
 }
 
