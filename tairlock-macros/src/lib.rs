@@ -30,6 +30,7 @@ pub fn distributed_lock(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 #[doc = include_str!("optimistic_retry.md")]
+#[doc = include_str!("retry/expansions.md")]
 #[proc_macro_attribute]
 pub fn optimistic_retry(args: TokenStream, item: TokenStream) -> TokenStream {
     expanded(retry::model::NAME, args.into(), item.into(), retry::model::Model::new).into()

@@ -10,6 +10,7 @@ mod retry;
 pub use core;
 pub use core::{
     option::Option::{self, None, Some},
+    result::Result::{Err, Ok},
     time::Duration,
 };
 pub use std;

@@ -144,7 +144,7 @@ impl<T, O: FnOnce(Error) -> T> Terms<T, O> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be cloned, and every attempt needs one of its own",
     label = "this argument is used by every attempt of `#[optimistic_retry]`",
-    note = "take it by reference, make it `Clone`, or put it into an `Arc`"
+    note = "take it by reference, make it `Clone` (in generic code: `T: Clone`), or put it into an `Arc`"
 )]
 pub trait PerAttempt {
     /// One for this attempt.

@@ -6,6 +6,7 @@ use syn::{
     FnArg, Lifetime, ReceiverKind, Signature, Type, TypeReference,
     spanned::Spanned,
     visit::{self, Visit},
+    visit_mut::{self, VisitMut},
 };
 
 /// Where `output` borrows from an exclusive borrow among the arguments of `sig`, and from which.
@@ -32,6 +33,21 @@ pub(crate) fn exclusive(sig: &Signature, output: &Type) -> Option<(Span, String)
         },
     };
     from.exclusive.is_some().then(|| (*at, from.name.clone()))
+}
+
+/// Lets the output of `sig` borrow from nothing, where nothing is there to borrow from.
+pub(crate) fn free(sig: &mut Signature) {
+    struct Static;
+    impl VisitMut for Static {
+        fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+            let at = reference.and_token.span();
+            reference.lifetime.get_or_insert_with(|| Lifetime::new("'static", at));
+            visit_mut::visit_type_reference_mut(self, reference);
+        }
+    }
+    if sig.inputs.iter().all(|arg| source(arg).count == 0) {
+        Static.visit_return_type_mut(&mut sig.output);
+    }
 }
 
 /// Something to borrow from.

@@ -24,10 +24,9 @@ impl Model {
         let krate = &self.krate;
         let private = quote_spanned!(span=> #krate::__private);
         let (terms, this) = (self.terms(&private), self.body.once());
-        let result = quote_spanned!(span=> #private::core::result::Result);
         let wait = self.wait();
         let Some(value) = &self.value else {
-            let attempt = self.attempt(&private, None);
+            let attempt = self.attempt(&private);
             let given = |given: Option<TokenStream>, default: TokenStream| given.unwrap_or(default);
             let options = &self.options;
             let attempts = options.max_attempts.as_ref().map(|given| given.value.expr());
@@ -39,14 +38,14 @@ impl Model {
                 let terms = #terms;
                 #this
                 loop {
-                    if let #result::Err(error) = again.attempt() {
+                    if let #private::Err(error) = again.attempt() {
                         break terms.denied(error);
                     }
                     let output = #attempt;
                     match terms.answer(output) {
-                        #result::Ok(output) => break output,
-                        #result::Err(key) => {
-                            if let #result::Err(error) = again.go_on(key) #wait {
+                        #private::Ok(output) => break output,
+                        #private::Err(key) => {
+                            if let #private::Err(error) = again.go_on(key) #wait {
                                 break terms.denied(error);
                             }
                         }
@@ -55,8 +54,7 @@ impl Model {
             };
         };
         let versioned = self.versioned(&private, value);
-        let bound = value.bind(&quote_spanned!(span=> value));
-        let attempt = self.attempt(&private, Some(&bound));
+        let attempt = self.attempt(&private);
         let word = |required, optional| {
             Ident::new(if value.is_optional { optional } else { required }, span)
         };
@@ -68,17 +66,14 @@ impl Model {
             #this
             loop {
                 let mut copy = match attempts.#copy() #wait {
-                    #result::Ok(copy) => copy,
-                    #result::Err(error) => break terms.denied(error),
+                    #private::Ok(copy) => copy,
+                    #private::Err(error) => break terms.denied(error),
                 };
-                let output = {
-                    let value = &mut copy;
-                    #attempt
-                };
+                let output = #attempt;
                 match attempts.#settle(copy, terms.fails(&output)) #wait {
-                    #result::Ok(true) => break output,
-                    #result::Ok(false) => {}
-                    #result::Err(error) => break terms.denied(error),
+                    #private::Ok(true) => break output,
+                    #private::Ok(false) => {}
+                    #private::Err(error) => break terms.denied(error),
                 }
             }
         }
@@ -93,10 +88,12 @@ impl Model {
     }
 
     /// One attempt: its own arguments, and the body.
-    fn attempt(&self, private: &TokenStream, value: Option<&TokenStream>) -> TokenStream {
+    fn attempt(&self, private: &TokenStream) -> TokenStream {
         let span = Span::mixed_site();
         let (fresh, this) = (self.attempt.fresh(private), self.body.each(self.exclusive_self));
         let body = expand::bound(&self.attempt.arguments, self.block());
+        let copy = quote_spanned!(span=> &mut copy);
+        let value = self.value.as_ref().map(|value| value.bind(&copy));
         let run = if self.is_async() {
             let pin = expand::pin(&self.krate, &self.output);
             // Not `move`: what is behind `self` is borrowed, and there for the next attempt.

@@ -13,7 +13,7 @@ use super::{
     value::{self, Value},
 };
 use crate::{
-    function::Function,
+    function::{Body, Function},
     item::{self, Errors, Output, Refusal, Words},
     krate::Runtime,
     shape::{Shape, Within},
@@ -66,16 +66,19 @@ impl Model {
             }
         };
         let mut errors = Errors::default();
-        refuse_siblings(&mut function.attrs, &mut errors);
         let (options, error) = Options::parse(args);
         let is_whole = error.is_none();
         if let Some(error) = error {
             errors.add(error);
         }
         let with_value = function.sig.clone();
-        let value = value::take(&mut function.sig, &mut errors);
-        if is_whole {
-            check_pairs(&options, value.as_ref(), &mut errors);
+        let mut basic = Errors::default();
+        refuse_siblings(&mut function.attrs, &mut basic);
+        let value = value::take(&mut function.sig, &mut basic);
+        match basic.0 {
+            Some(error) => errors.add(error),
+            None if is_whole => check_pairs(&options, value.as_ref(), &mut errors),
+            None => {}
         }
         if let (Some(key), Some(value)) = (&options.key, &value) {
             check_key(&key.value, value, &mut errors);
@@ -83,10 +86,10 @@ impl Model {
         item::check_signature(&WORDS, &function.sig, &mut errors);
         let body = item::find_body(&WORDS, &function, &mut errors);
         let shape = item::find_shape(&WORDS, &function.sig, &body, &mut errors);
-        check_result(&with_value, &shape, &mut errors);
+        check_result([&with_value, &function.sig], &shape, &mut errors);
         let krate = find_krate(&options, &function.sig, &shape, &mut errors).unwrap_or_default();
         if let Some(error) = errors.0 {
-            return Err(Refusal { error, item: stub(&function, value.as_ref()) });
+            return Err(Refusal { error, item: stub(function, value.as_ref()) });
         }
         let exclusive_self = has_exclusive_self(&function.sig);
         let used = options.tokens();
@@ -114,12 +117,21 @@ impl Model {
 }
 
 /// What is emitted beside mistakes: the function as callers see it.
-fn stub(function: &Function, value: Option<&Value>) -> TokenStream {
+fn stub(mut function: Function, value: Option<&Value>) -> TokenStream {
     let mut item = quote!(#[allow(unused_variables, unused_mut, unreachable_code)]);
+    if value.is_some() {
+        borrow::free(&mut function.sig);
+    }
     match (value, &function.body) {
-        (Some(value), crate::function::Body::Block(body)) => {
-            let (stub, content) = (value.stub(), body.stream());
-            function.with_body(&quote_spanned!(Span::mixed_site()=> #stub #content), &mut item);
+        (Some(value), Body::Block(body)) => {
+            let body = match value.stub() {
+                Some(stub) => {
+                    let content = body.stream();
+                    quote_spanned!(Span::mixed_site()=> #stub #content)
+                }
+                None => quote_spanned!(Span::mixed_site()=> loop {}),
+            };
+            function.with_body(&body, &mut item);
         }
         _ => function.to_tokens(&mut item),
     }
@@ -200,13 +212,16 @@ fn check_key(key: &Key, value: &Value, errors: &mut Errors) {
     }
 }
 
-fn check_result(sig: &Signature, shape: &Shape, errors: &mut Errors) {
-    let output = match (shape, &sig.output) {
+/// `sigs` are the signature as it is written and as callers see it: what is left out in a lifetime may
+/// be clear in one of them only.
+fn check_result(sigs: [&Signature; 2], shape: &Shape, errors: &mut Errors) {
+    let output = match (shape, &sigs[0].output) {
         (Shape::Within(within), _) => within.output.clone(),
         (_, ReturnType::Type(_, ty)) => Some((**ty).clone()),
         (_, ReturnType::Default) => None,
     };
-    if let Some((at, from)) = output.and_then(|output| borrow::exclusive(sig, &output)) {
+    let Some(output) = output else { return };
+    if let Some((at, from)) = sigs.into_iter().find_map(|sig| borrow::exclusive(sig, &output)) {
         errors.at(
             at,
             format!(

@@ -2,7 +2,7 @@
 //!
 //! A new option is one row here (and, unless it is a setter of `Versioned`, its use in `expand.rs`).
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Error, Expr, ExprLit, Ident, Lit, Result, parse::ParseStream, spanned::Spanned};
 
@@ -47,7 +47,7 @@ impl Value for Count {
         let wrong = || {
             let message = format!(
                 "`{}` is out of range: `max_attempts` is a number from 1 to {}",
-                expr.to_token_stream(),
+                expr.to_token_stream().to_string().replace("- ", "-"),
                 u32::MAX
             );
             Err(Error::new_spanned(&expr, message))
@@ -188,11 +188,21 @@ impl Codec {
         match self {
             Self::Json => None,
             Self::Word(constant) => {
+                let private = located(private, constant.span());
                 Some(quote_spanned!(constant.span()=> #private::Codec::#constant))
             }
             Self::Expr(expr) => Some(expr.to_token_stream()),
         }
     }
+}
+
+/// A path of ours as if it stood at `at`: so that a wrong type is reported there.
+fn located(path: &TokenStream, at: Span) -> TokenStream {
+    let each = path.clone().into_iter().map(|mut tree| {
+        tree.set_span(at.resolved_at(tree.span()));
+        tree
+    });
+    each.collect()
 }
 
 fn is_word(expr: &Expr, word: &str) -> bool {

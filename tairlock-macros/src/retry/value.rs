@@ -117,6 +117,14 @@ fn check(arg: &syn::PatType, errors: &mut Errors) -> Type {
             ty.clone()
         }
     };
+    if let Some(span) = hidden(&seen) {
+        errors.at(span, "callers do not pass the value, so nothing tells its type: name the type");
+    }
+    seen
+}
+
+/// Where an `impl Trait` is in `ty`.
+fn hidden(ty: &Type) -> Option<Span> {
     struct Hidden(Option<Span>);
     impl Visit<'_> for Hidden {
         fn visit_type_impl_trait(&mut self, ty: &syn::TypeImplTrait) {
@@ -124,11 +132,8 @@ fn check(arg: &syn::PatType, errors: &mut Errors) -> Type {
         }
     }
     let mut hidden = Hidden(None);
-    hidden.visit_type(&seen);
-    if let Some(span) = hidden.0 {
-        errors.at(span, "callers do not pass the value, so nothing tells its type: name the type");
-    }
-    seen
+    hidden.visit_type(ty);
+    hidden.0
 }
 
 fn peeled(ty: &Type) -> &Type {
@@ -187,9 +192,11 @@ impl Value {
         quote_spanned!(Span::mixed_site()=> #(#attrs)* let #pat: &mut #seen = #from;)
     }
 
-    /// The parameter, for a body that will never run: so that a mistake is not followed by others.
-    pub(crate) fn stub(&self) -> TokenStream {
+    /// The parameter, for a body that will never run: so that a mistake is not followed by others. `None`
+    /// if its type cannot be said there.
+    pub(crate) fn stub(&self) -> Option<TokenStream> {
         let Self { pat, written, .. } = self;
-        quote_spanned!(Span::mixed_site()=> let #pat: #written = loop {};)
+        let stub = quote_spanned!(Span::mixed_site()=> let #pat: #written = loop {};);
+        hidden(written).is_none().then_some(stub)
     }
 }
