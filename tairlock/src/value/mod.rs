@@ -4,6 +4,7 @@ mod codec;
 mod fenced;
 #[cfg(feature = "serde")]
 mod json;
+mod kept;
 mod recall;
 mod request;
 mod working;
