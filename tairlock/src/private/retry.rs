@@ -47,12 +47,13 @@ pub fn expiry(expiry: impl Into<Expiry>) -> Expiry {
 /// An update whose body stands in the caller's own loop: a copy to change, and then what has become
 /// of it, until there is nothing more to do.
 #[derive(Debug)]
-pub struct Attempts<'a, T>(Result<Updating<'a, T>, Error>);
+pub struct Attempts<'a, T>(Result<Box<Updating<'a, T>>, Error>);
 
 /// Begins an update of `versioned`.
 #[must_use]
 pub fn attempts<T>(versioned: &Versioned<T>) -> Attempts<'_, T> {
-    Attempts(versioned.begin())
+    // On the heap: the future of every caller would hold room for it.
+    Attempts(versioned.begin().map(Box::new))
 }
 
 impl<T> Attempts<'_, T> {
@@ -104,7 +105,7 @@ impl<T> Attempts<'_, T> {
 
 impl<'a, T> Attempts<'a, T> {
     fn updating(&mut self) -> Result<&mut Updating<'a, T>, Error> {
-        self.0.as_mut().map_err(|error| error.clone())
+        self.0.as_mut().map(Box::as_mut).map_err(|error| error.clone())
     }
 }
 
