@@ -328,6 +328,20 @@ async fn the_future_can_be_dropped_anywhere() {
 }
 
 #[tokio::test]
+async fn a_panic_writes_nothing_and_leaves_nobody_waiting() {
+    #[optimistic_retry(key = "ra:panic", using = client())]
+    async fn body(#[value] n: &mut u64, panics: bool) -> Answer {
+        *n += 1;
+        assert!(!panics, "as it should");
+        Ok(())
+    }
+    put("ra:panic", 0).await;
+    assert!(tokio::spawn(body(true)).await.unwrap_err().is_panic());
+    body(false).await.unwrap();
+    assert_eq!(number("ra:panic").await, 1);
+}
+
+#[tokio::test]
 async fn the_future_is_send() {
     struct Service(Client);
     impl Service {

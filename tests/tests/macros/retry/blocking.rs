@@ -139,6 +139,20 @@ fn every_option() {
 }
 
 #[test]
+fn a_panic_writes_nothing_and_leaves_nobody_waiting() {
+    #[optimistic_retry(key = "rb:panic", using = client())]
+    fn body(#[value] n: &mut u64, panics: bool) -> Answer {
+        *n += 1;
+        assert!(!panics, "as it should");
+        Ok(())
+    }
+    put("rb:panic", 0);
+    thread::spawn(|| body(true)).join().unwrap_err();
+    body(false).unwrap();
+    assert_eq!(number("rb:panic"), 1);
+}
+
+#[test]
 fn without_a_default_client_the_body_does_not_run() {
     #[optimistic_retry(key = "rb:nobody")]
     fn nobody(#[value] _n: &mut u64) -> Answer {
