@@ -24,6 +24,7 @@ options! {
     "max_hold" max_hold:  MaxHold, "max_hold = \"5m\"",                    ["max_time", "limit", "at_most", "lock_at_most_for"];
     "min_hold" min_hold:  MinHold, "min_hold = \"30s\"",                   ["min_time", "at_least", "lock_at_least_for"];
     "fence"    fence:     Flag,    "fence = true",                         ["fencing", "fencing_token"];
+    "confirm"  confirm:   Copies,    "confirm = Confirm::replicas(1)",        ["replicas", "sync", "replicated", "durable", "wait_replicas"];
     "reentrant" reentrant: Flag,   "reentrant = true",                     ["recursive", "nested", "reentry"];
     "name"     name:      Name,    "name = \"settlement\"",                ["label", "span", "metric"];
     "when"     when:      When,    "when = amount > 100",                  ["condition", "only_if", "unless", "if"];
@@ -104,6 +105,29 @@ pub(crate) struct Flag(Expr);
 impl Value for Flag {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         input.parse().map(Self)
+    }
+
+    fn argument(&self, _private: &TokenStream) -> Option<TokenStream> {
+        Some(self.0.to_token_stream())
+    }
+
+    fn tokens(&self) -> TokenStream {
+        self.0.to_token_stream()
+    }
+}
+
+/// `confirm`: a setter.
+pub(crate) struct Copies(Expr);
+
+impl Value for Copies {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let expr: Expr = input.parse()?;
+        if let Expr::Lit(lit) = &expr {
+            let message = "`confirm` says which copies must have the lock, as in \
+                           `confirm = Confirm::replicas(1)`";
+            return Err(Error::new_spanned(lit, message));
+        }
+        Ok(Self(expr))
     }
 
     fn argument(&self, _private: &TokenStream) -> Option<TokenStream> {

@@ -3,14 +3,15 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tairlock::{
-    ConfigError, Error, Label,
+    ConfigError, Confirm, Error, Label,
     memory::SharedStore,
-    options::{Limits, Wake},
+    options::{self, Limits, Wake},
+    proto::Quorum,
 };
 
 use crate::{
     Client,
-    node::{MemoryNode, Node, SharedLine},
+    node::{Member, MemoryNode, Node, QuorumLine, SharedLine},
 };
 
 /// Builds a [`Client`]. Begin with [`Client::builder`].
@@ -33,15 +34,22 @@ pub struct ClientBuilder {
     /// The caller's own way to the server, for commands.
     given: Option<MakeLine>,
     said_twice: bool,
+    quorum_size: Option<usize>,
+    is_quorum: bool,
     pub(crate) pool_size: Option<u32>,
     prefix: Vec<u8>,
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
     wake: Wake,
+    confirm: Option<Confirm>,
 }
 
 /// Makes the node once everything has been said.
 pub(crate) type MakeNode = Box<dyn FnOnce(&Site) -> Result<Node, ConfigError> + Send + Sync>;
+
+/// Makes the servers of a quorum.
+pub(crate) type MakeMembers =
+    Box<dyn FnOnce(&Site) -> Result<Vec<Member>, ConfigError> + Send + Sync>;
 /// Makes a line once everything has been said.
 pub(crate) type MakeLine = Box<dyn FnOnce(&Site) -> SharedLine + Send + Sync>;
 
@@ -52,6 +60,7 @@ pub(crate) struct Site {
     pub(crate) pool_size: u32,
     /// The line for commands, where the caller gave one.
     pub(crate) given: Option<SharedLine>,
+    quorum_size: Option<usize>,
 }
 
 /// As r2d2's own.
@@ -70,6 +79,30 @@ impl ClientBuilder {
             Some(_) => Err(ConfigError::Builder("a client in memory has no pool")),
             None => Ok(MemoryNode::node(store)),
         }))
+    }
+
+    /// Locks on a quorum of these stores; see [`ClientBuilder::quorum`].
+    pub fn quorum_stores(self, stores: impl IntoIterator<Item = Arc<SharedStore>>) -> Self {
+        let stores: Vec<_> = stores.into_iter().collect();
+        self.with_members(Box::new(move |_| {
+            let place = "an embedded server".to_owned();
+            let twice = (1..stores.len())
+                .any(|at| stores[..at].iter().any(|other| Arc::ptr_eq(other, &stores[at])));
+            if twice {
+                return Err(ConfigError::SameServer { place });
+            }
+            let member = |store| Member { node: MemoryNode::node(store), place: place.clone() };
+            Ok(stores.into_iter().map(member).collect())
+        }))
+    }
+
+    /// How many servers of a quorum must agree: more than half of them, which is the default.
+    ///
+    /// More than that bear fewer failures, and more servers that forget: with 3 of 5 one that restarts
+    /// empty may vote twice; with 4 of 5 that alone gives no lock to two.
+    pub const fn quorum_size(mut self, needed: usize) -> Self {
+        self.quorum_size = Some(needed);
+        self
     }
 
     /// Puts `prefix` in front of every key. Defaults to nothing, so that keys can be shared with
@@ -116,6 +149,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Which copies must have a grant, and every renewal, before it counts, for every lock of this client
+    /// that says nothing else ([`Lock::confirm`](crate::Lock::confirm)). Defaults to none.
+    pub const fn confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = Some(confirm);
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -127,13 +167,25 @@ impl ClientBuilder {
 
     pub(crate) fn build_in_memory(self) -> Client {
         let node = MemoryNode::node(Arc::default());
-        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake, None)
     }
 
     pub(crate) fn with_server(mut self, server: MakeNode) -> Self {
         self.said_twice |= self.server.is_some();
         self.server = Some(server);
         self
+    }
+
+    pub(crate) fn with_members(mut self, members: MakeMembers) -> Self {
+        self.is_quorum = true;
+        self.with_server(Box::new(move |site| {
+            if site.given.is_some() {
+                return Err(ConfigError::Builder("a quorum has a pool of its own for each server"));
+            }
+            let members = members(site)?;
+            let quorum = Quorum::new(members.len(), site.quorum_size)?;
+            Ok(QuorumLine::node(members, quorum))
+        }))
     }
 
     pub(crate) fn with_given(mut self, line: MakeLine) -> Self {
@@ -153,10 +205,15 @@ impl ClientBuilder {
             }
             _ => {}
         }
+        if self.quorum_size.is_some() && !self.is_quorum {
+            return Err(ConfigError::Builder("`quorum_size` is for a client of a quorum"));
+        }
         let limits = self.limits.checked()?;
+        let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
         let pool_size = self.pool_size.unwrap_or(DEFAULT_POOL_SIZE);
-        let mut site = Site { prefix: self.prefix.into(), limits, pool_size, given: None };
+        let (prefix, quorum_size) = (self.prefix.into(), self.quorum_size);
+        let mut site = Site { prefix, limits, pool_size, given: None, quorum_size };
         site.given = self.given.map(|make| make(&site));
         let node = match (self.server, &site.given) {
             (Some(server), _) => server(&site)?,
@@ -166,7 +223,7 @@ impl ClientBuilder {
                 return Err(ConfigError::Builder(help));
             }
         };
-        Ok(Client::new(node, site.prefix, label, limits, self.wake))
+        Ok(Client::new(node, site.prefix, label, limits, self.wake, confirm))
     }
 }
 

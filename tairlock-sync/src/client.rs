@@ -9,7 +9,7 @@ use std::{
 };
 
 use tairlock::{
-    Error, Key, Label, Operation,
+    Confirm, Error, Key, Label, Operation,
     bell::Queue,
     core_private::Several,
     options::{Limits, Request, Wake},
@@ -49,6 +49,10 @@ pub(crate) struct Inner {
     pub(crate) values: Arc<Values>,
     pub(crate) label: Label,
     pub(crate) limits: Limits,
+    /// Whether there are connections for what copies confirm.
+    pub(crate) confirmable: bool,
+    /// What locks are confirmed by unless they say otherwise.
+    pub(crate) confirm: Option<Confirm>,
     prefix: Arc<[u8]>,
     seed: AtomicU64,
     closed: AtomicBool,
@@ -72,7 +76,8 @@ impl Client {
     /// Nothing is sent before [`Lock::acquire`] or [`Lock::try_acquire`]; an unusable key is refused
     /// there.
     pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
-        Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(Request::new))
+        let request = |key| Request { confirm: self.0.confirm, ..Request::new(key) };
+        Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(request))
     }
 
     /// Several locks together, all or none: taken in the order of their keys' bytes, whoever asks, so that
@@ -80,7 +85,11 @@ impl Client {
     /// refused.
     pub fn lock_all<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> LockAll {
         let keys = keys.into_iter().map(|key| self.key(key.as_ref()));
-        LockAll::new(Ok(self.clone()), Several::new(keys))
+        let all = Several::new(keys).map(|all| {
+            let request = all.request().clone();
+            all.with(&Request { confirm: self.0.confirm, ..request })
+        });
+        LockAll::new(Ok(self.clone()), all)
     }
 
     /// Grants nothing any more, ends every renewal, and releases every lock that is held.
@@ -111,9 +120,11 @@ impl Client {
         label: Label,
         limits: Limits,
         wake: Wake,
+        confirm: Option<Confirm>,
     ) -> Self {
-        let Node { commands, keeper, listen } = node;
-        let keep = Keep::new(keeper, limits.response);
+        let Node { commands, keeper, confirm: confirms, listen } = node;
+        let confirmable = confirms.is_some();
+        let keep = Keep::new(keeper, confirms, limits.response);
         let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
         let listen = listen.filter(|_| wake == Wake::Push);
         let listener = listen.map(|listen| Listener::new(listen, Arc::clone(&queue)));
@@ -128,6 +139,8 @@ impl Client {
             values,
             label,
             limits,
+            confirmable,
+            confirm,
             prefix,
             seed,
             closed,

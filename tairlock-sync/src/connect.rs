@@ -6,9 +6,10 @@ use tairlock::{ConfigError, Error};
 
 use crate::{
     Client, ClientBuilder,
+    builder::Site,
     node::{
-        Node, SharedLine,
-        redis::{Connector, GivenPool, OwnLine, OwnPool},
+        Member, Node, SharedLine,
+        redis::{Connector, GivenPool, OwnLine, OwnPool, SpareLines},
     },
 };
 
@@ -70,18 +71,73 @@ impl ClientBuilder {
         self
     }
 
+    /// On a quorum (Redlock) of the servers at these URLs: a lock is held while more than half of them
+    /// ([`ClientBuilder::quorum_size`]) say so.
+    ///
+    /// For servers that know nothing of each other and fail independently: no replicas of each other, and
+    /// no nodes of one cluster. A minority may be down, slow, or gone, also while this client is built. A
+    /// server has a third of the response deadline, and of a third of the TTL, for its answer. A lock
+    /// survives what a single server does not, at the price of a command to each server; what it does not
+    /// survive is more than the spare servers restarting empty within a TTL. Keep them apart, and let them
+    /// persist each write.
+    ///
+    /// Waiters poll, as no one server knows when a lock is free. Fences and values are refused
+    /// ([`FaultKind::Unsupported`](crate::FaultKind)): they need one place that counts.
+    ///
+    /// An odd number of servers, three or five: a fourth bears no failure more than three do.
+    pub fn quorum<U: AsRef<str>>(self, urls: impl IntoIterator<Item = U>) -> Self {
+        let opened: Result<Vec<_>, _> =
+            urls.into_iter().map(|url| tairlock::redis::open(url.as_ref())).collect();
+        self.members(opened)
+    }
+
+    /// As [`ClientBuilder::quorum`], of the servers that these clients connect to.
+    pub fn quorum_clients(self, clients: impl IntoIterator<Item = redis::Client>) -> Self {
+        self.members(Ok(clients.into_iter().collect()))
+    }
+
+    fn members(self, clients: Result<Vec<redis::Client>, ConfigError>) -> Self {
+        self.with_members(Box::new(|site| {
+            let clients = clients?;
+            tairlock::redis::all_different(&clients)?;
+            let member = |client: &redis::Client| {
+                let prefix = Arc::clone(&site.prefix);
+                let connector = Connector::new(client, prefix, site.limits.connect);
+                let connector = Arc::new(connector.map_err(unusable)?.identifying());
+                let commands = Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size));
+                let keeper = Arc::new(OwnLine::new(connector));
+                let place = tairlock::redis::address(client.get_connection_info());
+                let node = Node { commands, keeper, confirm: None, listen: None };
+                Ok(Member { node, place })
+            };
+            clients.iter().map(member).collect()
+        }))
+    }
+
     fn reach(self, client: Result<redis::Client, ConfigError>) -> Self {
-        self.with_server(Box::new(|site| {
+        self.by_connector(|site| {
             let connector = Connector::new(&client?, Arc::clone(&site.prefix), site.limits.connect);
-            let connector = Arc::new(
-                connector.map_err(|error| ConfigError::Address(error.category().to_owned()))?,
-            );
+            connector.map_err(unusable)
+        })
+    }
+
+    pub(crate) fn by_connector(
+        self,
+        make: impl FnOnce(&Site) -> Result<Connector, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.with_server(Box::new(|site| {
+            let connector = Arc::new(make(site)?);
             let commands: SharedLine = match &site.given {
                 Some(given) => Arc::clone(given),
                 None => Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size)),
             };
             let listen = Some(Arc::clone(&connector) as _);
-            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), listen })
+            let confirm = Some(Arc::new(SpareLines::new(Arc::clone(&connector))) as _);
+            Ok(Node { commands, keeper: Arc::new(OwnLine::new(connector)), confirm, listen })
         }))
     }
+}
+
+fn unusable(error: redis::RedisError) -> ConfigError {
+    ConfigError::Address(error.category().to_owned())
 }

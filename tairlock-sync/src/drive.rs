@@ -8,7 +8,7 @@ use std::{
 use event_listener::{EventListener, Listener};
 use tairlock::{
     Fault,
-    proto::{Event, Machine, Op, Step, Verdict},
+    proto::{Event, Machine, Op, SendId, Step, Verdict},
     time::{self, Timestamp},
 };
 
@@ -16,6 +16,12 @@ use tairlock::{
 pub(crate) trait Port<R> {
     /// Sends `op` and waits for its reply for at most `within`.
     fn call(&self, route: R, op: &Op, within: Duration) -> Result<Verdict, Fault>;
+
+    /// Begins what would hold up the others if its reply were waited for here, and tells the machine of the
+    /// reply by itself. Says whether it did.
+    fn begin_apart(&self, _id: SendId, _op: &Op, _within: Duration) -> bool {
+        false
+    }
 
     /// What interrupts a wait.
     fn listen(&self) -> EventListener;
@@ -39,6 +45,7 @@ where
         let step = lock(machine).poll(time::now());
         match step {
             Step::Done(output) => return output,
+            Step::Send { id, op, within, .. } if port.begin_apart(id, &op, within) => {}
             Step::Send { id, route, op, within } => {
                 let reply = port.call(route, &op, within);
                 lock(machine).handle(Event::Reply(id, reply), time::now());

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -12,11 +12,13 @@ use std::{
 use event_listener::{Event, EventListener};
 use tairlock::{
     Fault,
-    proto::{self, Keeper, Op, Verdict},
+    core_private::describe,
+    proto::{self, Keeper, Machine, Op, SendId, Verdict},
     time,
 };
 
 use crate::{
+    apart::Apart,
     drive::{self, Port},
     node::SharedLine,
 };
@@ -30,6 +32,9 @@ pub(crate) enum NoRoute {}
 pub(crate) struct Keep {
     machine: Mutex<Keeper<NoRoute>>,
     line: SharedLine,
+    /// For renewals that copies confirm, where there can be any.
+    confirms: Option<Arc<Apart>>,
+    me: Weak<Self>,
     wake: Event,
     /// Rings when work has been finished, for whoever waits for the last of it.
     progress: Event,
@@ -38,10 +43,17 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    pub(crate) fn new(line: SharedLine, response_within: Duration) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(
+        line: SharedLine,
+        confirms: Option<SharedLine>,
+        response_within: Duration,
+    ) -> Arc<Self> {
+        describe();
+        Arc::new_cyclic(|me| Self {
             machine: Mutex::new(Keeper::new(response_within)),
             line,
+            confirms: confirms.map(Apart::new),
+            me: Weak::clone(me),
             wake: Event::new(),
             progress: Event::new(),
             running: AtomicBool::new(false),
@@ -117,6 +129,18 @@ impl Keep {
 impl Port<Option<NoRoute>> for Keep {
     fn call(&self, _: Option<NoRoute>, op: &Op, within: Duration) -> Result<Verdict, Fault> {
         self.line.call(op, within)
+    }
+
+    fn begin_apart(&self, id: SendId, op: &Op, within: Duration) -> bool {
+        let (Op::Confirmed(_), Some(apart), Some(keep)) = (op, &self.confirms, self.me.upgrade())
+        else {
+            return false;
+        };
+        let tell = move |reply| {
+            keep.with(|machine| machine.handle(proto::Event::Reply(id, reply), time::now()));
+        };
+        apart.ask(op.clone(), within, Box::new(tell));
+        true
     }
 
     fn listen(&self) -> EventListener {

@@ -41,19 +41,25 @@
 //!
 //! # Features
 //!
-//! `redis` (default) for servers, `serde` (default) for values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the
-//! attribute, `tracing` (default) for what a function under it has no way to return. With `rustls`, *ring* does the cryptography unless the program has installed another
-//! `rustls::crypto::CryptoProvider` before it connects.
+//! `redis` (default) for servers, `cluster` and `sentinel` for several of them, `serde` (default) for
+//! values as JSON, `rustls` and `native-tls` for `rediss://`; `macros` (default) for the attribute,
+//! `tracing` (default) for spans and events, `metrics` for counters and histograms through the crate of
+//! that name: both are listed in `docs/observability.md`. With `rustls`, *ring* does the cryptography
+//! unless the program has installed another `rustls::crypto::CryptoProvider` before it connects.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod apart;
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a server needs to be told more"))]
 mod builder;
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
 #[cfg(feature = "redis")]
 mod connect;
 mod default;
 mod drive;
+mod examine;
 mod fenced;
 mod guard;
 mod inspect;
@@ -62,6 +68,8 @@ mod listen;
 mod lock;
 mod lock_all;
 mod node;
+#[cfg(feature = "sentinel")]
+mod sentinel;
 mod versioned;
 
 #[doc(hidden)]
@@ -73,9 +81,9 @@ mod tests;
 
 #[doc(inline)]
 pub use tairlock::{
-    Codec, Coded, ConfigError, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key, Label,
-    Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake, Written,
-    memory,
+    Codec, Coded, ConfigError, Confirm, Error, Expiry, Fault, FaultKind, Holder, IsConflict, Key,
+    Label, Lease, LeaseState, Leases, LossReason, Operation, Release, Snapshot, Token, Ttl, Wake,
+    Written, memory,
 };
 #[cfg(feature = "macros")]
 pub use tairlock_macros::{distributed_lock, optimistic_retry};

@@ -66,7 +66,7 @@ impl Listener {
                 listener.hear(epoch, news);
             }
         });
-        match self.node.listen(hear) {
+        match Arc::clone(&self.node).listen(hear) {
             Ok(line) => {
                 let wanted = drive::lock(&self.hub).opened(epoch, line);
                 if wanted {

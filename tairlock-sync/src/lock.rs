@@ -9,7 +9,7 @@ use event_listener::{Event, EventListener};
 use tairlock::{
     Error, Fault, FaultKind, Key, Operation, Token, Ttl,
     bell::Turn,
-    core_private::seek,
+    core_private::{Asking, declined, seek},
     options::Request,
     proto::{self, Acquire, Op, Route, Undo, Verdict},
     time,
@@ -19,6 +19,7 @@ use crate::{
     Client, LockGuard,
     client::Inner,
     drive::{self, Port},
+    node::SharedLine,
 };
 
 /// A lock as it is asked for: its key and its options. Cheap to clone, and usable any number of times.
@@ -52,12 +53,13 @@ impl Lock {
     /// [`Error::TimedOut`] if it was held by others for all of the wait ([`Lock::wait`], 3 s);
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
+    /// [`Error::NotReplicated`], at once, if too few copies had the grant in time ([`Lock::confirm`]).
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
     /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
     /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
     pub fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
-        Self::take(client, request)
+        Self::asked(client, request)
     }
 
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
@@ -67,7 +69,7 @@ impl Lock {
     pub fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
-        match Self::take(client, &request) {
+        match Self::asked(client, &request) {
             Ok(guard) => Ok(Some(guard)),
             Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -87,9 +89,20 @@ impl Lock {
     }
 
     fn checked(&self) -> Result<(&Client, &Request), Error> {
+        self.check().inspect_err(|error| declined(self.request.as_ref().ok(), error))
+    }
+
+    fn check(&self) -> Result<(&Client, &Request), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let request = self.request.as_ref().map_err(Clone::clone)?.checked()?;
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
+    }
+
+    fn asked(client: &Client, request: &Request) -> Result<LockGuard, Error> {
+        let asking = Asking::begin(request, &client.inner().label);
+        let answer = Self::take(client, request);
+        asking.over(&answer, LockGuard::is_lent);
+        answer
     }
 
     fn take(client: &Client, request: &Request) -> Result<LockGuard, Error> {
@@ -124,6 +137,7 @@ struct Attempt<'a> {
     inner: &'a Inner,
     machine: Mutex<Acquire>,
     turn: Option<Turn>,
+    line: SharedLine,
     key: Key,
     token: Token,
     ttl: Ttl,
@@ -138,7 +152,9 @@ impl<'a> Attempt<'a> {
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
-        Self { inner, machine, turn, key, token, ttl: request.ttl }
+        let line = inner.commands.for_one_caller();
+        let line = line.unwrap_or_else(|| Arc::clone(&inner.commands));
+        Self { inner, machine, turn, line, key, token, ttl: request.ttl }
     }
 
     /// Stands in line if somebody is in front. Asked after the bell was listened for.
@@ -151,8 +167,13 @@ impl<'a> Attempt<'a> {
 
 impl Port<Route> for Attempt<'_> {
     fn call(&self, route: Route, op: &Op, within: Duration) -> Result<Verdict, Fault> {
+        if let (Op::Confirmed(_), false) = (op, self.inner.confirmable) {
+            let text = "to confirm a lock takes connections of the client's own, as renewals are confirmed too; \
+                        say `url` or `redis_client` beside the pool";
+            return Err(Fault::new(FaultKind::Unsupported, text));
+        }
         match (route, &self.inner.listener) {
-            (Route::Commands, _) => self.inner.commands.call(op, within),
+            (Route::Commands, _) => self.line.call(op, within),
             (Route::Listener, Some(listener)) => listener.ask(op, within),
             (Route::Listener, None) => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
         }

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use tairlock::{core_private::Several, options::Request, time};
+use tairlock::{
+    core_private::{Several, declined},
+    options::Request,
+    time,
+};
 
 use crate::{Client, Error, Leases, Lock, LockGuard, Release};
 
@@ -67,6 +71,10 @@ impl LockAll {
     }
 
     fn checked(&self) -> Result<(&Client, Several), Error> {
+        self.check().inspect_err(|error| declined(self.request.as_ref().ok(), error))
+    }
+
+    fn check(&self) -> Result<(&Client, Several), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let all = self.all.as_ref().map_err(Clone::clone)?;
         Ok((client, all.with(self.request.as_ref().map_err(Clone::clone)?)))

@@ -306,10 +306,11 @@ fn unreliable(loses_replies: bool) -> (Client, Arc<SharedStore>, Arc<Unreliable>
     let node = Node {
         commands: Arc::clone(&commands) as _,
         keeper: MemoryNode::node(Arc::clone(&store)).keeper,
+        confirm: None,
         listen: None,
     };
     let limits = Limits { response: ms(50), ..Limits::default() };
-    (Client::new(node, Arc::from([]), Label::off(), limits, Wake::Push), store, commands)
+    (Client::new(node, Arc::from([]), Label::off(), limits, Wake::Push, None), store, commands)
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::{
     Error,
     outcome::{Outcome, Skipped, Unsaid},
+    report,
 };
 
 /// What a function answers if its lock is not had, or is lost.
@@ -55,7 +56,10 @@ impl<T, O: FnOnce(Error) -> T> Answers<T, O> {
     /// Answers for a body that did not run, or not to its end.
     pub fn denied(self, error: Error) -> T {
         match self.skipped {
-            Some(skipped) if error.is_busy() => skipped(),
+            Some(skipped) if error.is_busy() => {
+                report::skipped(&error);
+                skipped()
+            }
             _ => (self.denied)(error),
         }
     }

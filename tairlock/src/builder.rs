@@ -3,10 +3,11 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Client, ConfigError, Error, Label,
+    Client, ConfigError, Confirm, Error, Label,
     memory::SharedStore,
-    node::{MemoryNode, Node},
-    options::{Limits, Wake},
+    node::{MemoryNode, Node, QuorumNode},
+    options::{self, Limits, Wake},
+    proto::Quorum,
 };
 
 /// Builds a [`Client`]. Begin with [`Client::builder`].
@@ -28,19 +29,27 @@ use crate::{
 pub struct ClientBuilder {
     server: Option<MakeNode>,
     said_twice: bool,
+    quorum_size: Option<usize>,
+    is_quorum: bool,
     prefix: Vec<u8>,
     label: Option<Result<Label, ConfigError>>,
     limits: Limits,
     wake: Wake,
+    confirm: Option<Confirm>,
 }
 
 /// Makes the node once everything has been said.
 pub(crate) type MakeNode = Box<dyn FnOnce(&Site) -> Result<Arc<dyn Node>, ConfigError> + Send>;
 
+/// Makes the nodes of a quorum.
+pub(crate) type MakeMembers =
+    Box<dyn FnOnce(&Site) -> Result<Vec<Arc<dyn Node>>, ConfigError> + Send>;
+
 /// What a node needs to know of its client.
 pub(crate) struct Site {
     pub(crate) prefix: Arc<[u8]>,
     pub(crate) limits: Limits,
+    quorum_size: Option<usize>,
 }
 
 impl ClientBuilder {
@@ -53,6 +62,29 @@ impl ClientBuilder {
     /// process, or a test that looks at it.
     pub fn store(self, store: Arc<SharedStore>) -> Self {
         self.on(store)
+    }
+
+    /// Locks on a quorum of these stores; see [`ClientBuilder::quorum`].
+    pub fn quorum_stores(self, stores: impl IntoIterator<Item = Arc<SharedStore>>) -> Self {
+        let stores: Vec<_> = stores.into_iter().collect();
+        self.with_members(Box::new(move |_| {
+            let twice = (1..stores.len())
+                .any(|at| stores[..at].iter().any(|other| Arc::ptr_eq(other, &stores[at])));
+            if twice {
+                return Err(ConfigError::SameServer { place: "an embedded server".to_owned() });
+            }
+            let node = |store| Arc::new(MemoryNode::new(store)) as Arc<dyn Node>;
+            Ok(stores.into_iter().map(node).collect())
+        }))
+    }
+
+    /// How many servers of a quorum must agree: more than half of them, which is the default.
+    ///
+    /// More than that bear fewer failures, and more servers that forget: with 3 of 5 one that restarts
+    /// empty may vote twice; with 4 of 5 that alone gives no lock to two.
+    pub const fn quorum_size(mut self, needed: usize) -> Self {
+        self.quorum_size = Some(needed);
+        self
     }
 
     /// Puts `prefix` in front of every key. Defaults to nothing, so that keys can be shared with
@@ -95,6 +127,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Which copies must have a grant, and every renewal, before it counts, for every lock of this client
+    /// that says nothing else ([`Lock::confirm`](crate::Lock::confirm)). Defaults to none.
+    pub const fn confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = Some(confirm);
+        self
+    }
+
     /// Connects, and finds out what the server can do.
     ///
     /// # Errors
@@ -109,12 +148,23 @@ impl ClientBuilder {
 
     pub(crate) fn build_in_memory(self) -> Client {
         let node = Arc::new(MemoryNode::new(Arc::default()));
-        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake)
+        Client::new(node, self.prefix.into(), Label::default(), self.limits, self.wake, None)
     }
 
     pub(crate) fn with_node(mut self, server: MakeNode) -> Self {
         self.said_twice |= self.server.is_some();
         self.server = Some(server);
+        self
+    }
+
+    pub(crate) fn with_members(mut self, members: MakeMembers) -> Self {
+        self.said_twice |= self.server.is_some();
+        self.is_quorum = true;
+        self.server = Some(Box::new(move |site| {
+            let members = members(site)?;
+            let quorum = Quorum::new(members.len(), site.quorum_size)?;
+            Ok(Arc::new(QuorumNode::new(members, quorum)))
+        }));
         self
     }
 
@@ -131,11 +181,15 @@ impl ClientBuilder {
                 "where is the server? say `.url(…)`, or `.in_memory()`",
             ));
         };
+        if self.quorum_size.is_some() && !self.is_quorum {
+            return Err(ConfigError::Builder("`quorum_size` is for a client of a quorum"));
+        }
         let limits = self.limits.checked()?;
+        let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
-        let site = Site { prefix: self.prefix.into(), limits };
+        let site = Site { prefix: self.prefix.into(), limits, quorum_size: self.quorum_size };
         let node = server(&site)?;
-        Ok(Client::new(node, site.prefix, label, site.limits, self.wake))
+        Ok(Client::new(node, site.prefix, label, site.limits, self.wake, confirm))
     }
 }
 

@@ -9,12 +9,12 @@ use std::{
 };
 
 use crate::{
-    ClientBuilder, Error, Key, Label, Lock, LockAll, Operation,
+    ClientBuilder, Confirm, Error, Key, Label, Lock, LockAll, Operation,
     bell::Queue,
     core_private::Several,
     keep::Keep,
     listen::Listener,
-    node::{Node, Role},
+    node::Node,
     options::{Limits, Request, Wake},
     proto::Crowds,
     runtime::Runtime,
@@ -46,6 +46,8 @@ pub(crate) struct Inner {
     pub(crate) values: Arc<Values>,
     pub(crate) label: Label,
     pub(crate) limits: Limits,
+    /// What locks are confirmed by unless they say otherwise.
+    pub(crate) confirm: Option<Confirm>,
     prefix: Arc<[u8]>,
     seed: AtomicU64,
     closed: AtomicBool,
@@ -69,7 +71,8 @@ impl Client {
     /// Nothing is sent before [`Lock::acquire`] or [`Lock::try_acquire`]; an unusable key is refused
     /// there.
     pub fn lock(&self, key: impl AsRef<[u8]>) -> Lock {
-        Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(Request::new))
+        let request = |key| Request { confirm: self.0.confirm, ..Request::new(key) };
+        Lock::new(Ok(self.clone()), self.key(key.as_ref()).map(request))
     }
 
     /// Several locks together, all or none: taken in the order of their keys' bytes, whoever asks, so that
@@ -77,7 +80,11 @@ impl Client {
     /// refused.
     pub fn lock_all<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> LockAll {
         let keys = keys.into_iter().map(|key| self.key(key.as_ref()));
-        LockAll::new(Ok(self.clone()), Several::new(keys))
+        let all = Several::new(keys).map(|all| {
+            let request = all.request().clone();
+            all.with(&Request { confirm: self.0.confirm, ..request })
+        });
+        LockAll::new(Ok(self.clone()), all)
     }
 
     /// Grants nothing any more, ends every renewal, and releases every lock that is held.
@@ -104,6 +111,7 @@ impl Client {
         label: Label,
         limits: Limits,
         wake: Wake,
+        confirm: Option<Confirm>,
     ) -> Self {
         let keep = Keep::new(Arc::clone(&node), limits.response);
         let (queue, values, crowds) = (Arc::<Queue>::default(), Arc::default(), Arc::default());
@@ -120,6 +128,7 @@ impl Client {
             values,
             label,
             limits,
+            confirm,
             prefix,
             seed,
             closed,
@@ -130,7 +139,7 @@ impl Client {
     pub(crate) async fn ready(self) -> Result<Self, Error> {
         let connect = |fault| Error::Backend { key: None, operation: Operation::Connect, fault };
         Runtime::here().map_err(connect)?;
-        self.0.node.line(Role::Commands).await.map_err(connect)?;
+        self.0.node.ready().await.map_err(connect)?;
         Ok(self)
     }
 

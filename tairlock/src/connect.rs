@@ -65,12 +65,53 @@ impl ClientBuilder {
         self.reach(Ok(Source::Manager(manager)))
     }
 
-    fn reach(self, source: Result<Source, ConfigError>) -> Self {
-        self.with_node(Box::new(move |site: &Site| {
-            crate::tls::choose_cryptography();
-            let connect_within = site.limits.connect;
-            let settings = Settings { connect_within, prefix: Arc::clone(&site.prefix) };
-            Ok(Arc::new(RedisNode::new(source?, settings)) as Arc<dyn Node>)
+    /// On a quorum (Redlock) of the servers at these URLs: a lock is held while more than half of them
+    /// ([`ClientBuilder::quorum_size`]) say so.
+    ///
+    /// For servers that know nothing of each other and fail independently: no replicas of each other, and
+    /// no nodes of one cluster. A minority may be down, slow, or gone, also while this client is built. A
+    /// server has a third of the response deadline, and of a third of the TTL, for its answer. A lock
+    /// survives what a single server does not, at the price of a command to each server; what it does not
+    /// survive is more than the spare servers restarting empty within a TTL. Keep them apart, and let them
+    /// persist each write.
+    ///
+    /// Waiters poll, as no one server knows when a lock is free. Fences and values are refused
+    /// ([`FaultKind::Unsupported`](crate::FaultKind)): they need one place that counts.
+    ///
+    /// An odd number of servers, three or five: a fourth bears no failure more than three do.
+    pub fn quorum<U: AsRef<str>>(self, urls: impl IntoIterator<Item = U>) -> Self {
+        let opened: Result<Vec<_>, _> =
+            urls.into_iter().map(|url| crate::redis::open(url.as_ref())).collect();
+        self.members(opened)
+    }
+
+    /// As [`ClientBuilder::quorum`], of the servers that these clients connect to.
+    pub fn quorum_clients(self, clients: impl IntoIterator<Item = redis::Client>) -> Self {
+        self.members(Ok(clients.into_iter().collect()))
+    }
+
+    fn members(self, clients: Result<Vec<redis::Client>, ConfigError>) -> Self {
+        self.with_members(Box::new(move |site: &Site| {
+            let clients = clients?;
+            crate::redis::all_different(&clients)?;
+            let node = |client| {
+                let settings = Settings { identify: true, ..settings(site) };
+                Arc::new(RedisNode::new(Source::Client(client), settings)) as Arc<dyn Node>
+            };
+            Ok(clients.into_iter().map(node).collect())
         }))
     }
+
+    fn reach(self, source: Result<Source, ConfigError>) -> Self {
+        self.with_node(Box::new(move |site: &Site| {
+            Ok(Arc::new(RedisNode::new(source?, settings(site))) as Arc<dyn Node>)
+        }))
+    }
+}
+
+/// How a node of the client of `site` connects.
+pub(crate) fn settings(site: &Site) -> Settings {
+    crate::tls::choose_cryptography();
+    let (connect_within, prefix) = (site.limits.connect, Arc::clone(&site.prefix));
+    Settings { connect_within, prefix, identify: false }
 }

@@ -1,8 +1,12 @@
 //! [`Error`]: everything an operation can answer besides what was asked for.
 
-use std::{fmt, time::Duration};
+mod words;
 
-use crate::{Fault, Key, Label, LossReason, Ttl, value::Action};
+use std::time::Duration;
+
+use words::{During, Moved, Named};
+
+use crate::{Fault, Key, Label, LossReason, Ttl};
 
 /// Why an operation did not do what was asked.
 ///
@@ -26,6 +30,19 @@ pub enum Error {
         key: Key,
         /// How long the caller waited.
         waited: Duration,
+    },
+    /// The lock was granted, and given back, as too few copies had it in time.
+    #[error(
+        "lock {key:?} was granted and given back, as {acked} of {wanted} copies had it in time; see to the \
+         replicas, give them longer (`within`), or ask for fewer"
+    )]
+    NotReplicated {
+        /// The lock.
+        key: Key,
+        /// How many copies had it.
+        acked: u32,
+        /// How many were to have it ([`Confirm`](crate::Confirm)).
+        wanted: u32,
     },
     /// The lease ended before the work did.
     #[error("the lease of lock {key:?} was lost: {reason}")]
@@ -178,6 +195,7 @@ impl Error {
         match self {
             Self::Busy { .. }
             | Self::TimedOut { .. }
+            | Self::NotReplicated { .. }
             | Self::Lost { .. }
             | Self::Conflict { .. }
             | Self::Exhausted { .. } => true,
@@ -202,6 +220,7 @@ impl Error {
         match self {
             Self::Busy { key }
             | Self::TimedOut { key, .. }
+            | Self::NotReplicated { key, .. }
             | Self::Lost { key, .. }
             | Self::WouldDeadlock { key }
             | Self::NoQuorum { key, .. }
@@ -248,69 +267,10 @@ pub enum Operation {
     Remove,
     /// Looking who holds a lock.
     Inspect,
+    /// Examining a server.
+    Examine,
     /// Taking a lock away from whoever holds it.
     ForceRelease,
-}
-
-impl Operation {
-    pub(crate) const fn of(action: &Action) -> Self {
-        match action {
-            Action::Read => Self::Read,
-            Action::Swap { .. } | Action::Create { .. } | Action::Overwrite { .. } => Self::Write,
-            Action::Remove { .. } => Self::Remove,
-        }
-    }
-}
-
-/// "has version 9 instead of 7", with what was expected and what was found.
-struct Moved(Option<u64>, Option<u64>);
-
-impl fmt::Display for Moved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0, self.1) {
-            (Some(expected), Some(found)) => {
-                write!(f, "has version {found} instead of {expected}")
-            }
-            (Some(expected), None) => write!(f, "is gone instead of having version {expected}"),
-            (None, Some(found)) => write!(f, "exists already, with version {found}"),
-            (None, None) => write!(f, "changed meanwhile"),
-        }
-    }
-}
-
-/// "value `k`", or without the key.
-struct Named<'a>(Option<&'a Key>);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(key) => write!(f, "value {key:?}"),
-            None => f.write_str("a value"),
-        }
-    }
-}
-
-/// "cannot acquire lock `k`", or without the key.
-struct During<'a>(Operation, Option<&'a Key>);
-
-impl fmt::Display for During<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (verb, noun) = match self.0 {
-            Operation::Connect => ("connect", "lock"),
-            Operation::Acquire => ("acquire", "lock"),
-            Operation::Renew => ("renew", "lock"),
-            Operation::Release => ("release", "lock"),
-            Operation::Read => ("read", "value"),
-            Operation::Write => ("write", "value"),
-            Operation::Remove => ("remove", "value"),
-            Operation::Inspect => ("inspect", "lock"),
-            Operation::ForceRelease => ("force the release of", "lock"),
-        };
-        match self.1 {
-            Some(key) => write!(f, "cannot {verb} {noun} {key:?}"),
-            None => write!(f, "cannot {verb}"),
-        }
-    }
 }
 
 /// A request that makes no sense. It is refused before anything is sent.
@@ -345,6 +305,21 @@ pub enum ConfigError {
     /// A lock cannot stay for longer than it may be held.
     #[error("min_hold is at most max_hold, and 24 days: here {most:?}; this one is {given:?}")]
     MinHoldTooLong {
+        /// What was asked for.
+        given: Duration,
+        /// What it may be.
+        most: Duration,
+    },
+    /// Confirmation by no replica is none.
+    #[error(
+        "a grant is confirmed by at least 1 replica; `Confirm::none()` asks for no confirmation"
+    )]
+    ConfirmedByNobody,
+    /// Copies have 1 ms to a third of the TTL for their confirmation.
+    #[error(
+        "copies have 1 ms to a third of the ttl, here {most:?}, to confirm a grant; this is {given:?}"
+    )]
+    ConfirmOutOfRange {
         /// What was asked for.
         given: Duration,
         /// What it may be.

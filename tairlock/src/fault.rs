@@ -122,7 +122,8 @@ fn kind_of(code: &str, detail: &str) -> FaultKind {
     match code {
         "NOAUTH" | "WRONGPASS" => FaultKind::Auth,
         "NOPERM" => FaultKind::Permission,
-        "READONLY" | "NOREPLICAS" | "NOWRITE" | "MISCONF" => FaultKind::ReadOnly,
+        // What waits for copies is sent away when its server becomes a replica.
+        "READONLY" | "NOREPLICAS" | "NOWRITE" | "MISCONF" | "UNBLOCKED" => FaultKind::ReadOnly,
         "LOADING" | "BUSY" | "MASTERDOWN" => FaultKind::NotReady,
         "OOM" => FaultKind::OutOfMemory,
         "WRONGTYPE" => FaultKind::WrongType,

@@ -13,6 +13,7 @@ use event_listener::{Event, EventListener};
 
 use crate::{
     Fault,
+    core_private::describe,
     drive::{self, Port},
     node::{Node, Role, SharedLine},
     proto::{self, Keeper, Op, Verdict},
@@ -33,6 +34,7 @@ pub(crate) struct Keep {
 
 impl Keep {
     pub(crate) fn new(node: Arc<dyn Node>, response_within: Duration) -> Arc<Self> {
+        describe();
         Arc::new(Self {
             machine: Mutex::new(Keeper::new(response_within)),
             node,

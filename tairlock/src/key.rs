@@ -64,11 +64,12 @@ impl fmt::Display for Key {
         const SHOWN: usize = 128;
         let shown = &self.0[..self.0.len().min(SHOWN)];
         for chunk in shown.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                if c.is_control() {
-                    write!(f, "{}", c.escape_default())?
-                } else {
-                    write!(f, "{c}")?
+            // As a whole up to the next that is escaped: most keys have none, and spans show every key.
+            for part in chunk.valid().split_inclusive(char::is_control) {
+                let printable = part.trim_end_matches(char::is_control);
+                f.write_str(printable)?;
+                for c in part[printable.len()..].chars() {
+                    write!(f, "{}", c.escape_default())?;
                 }
             }
             for byte in chunk.invalid() {

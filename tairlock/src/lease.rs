@@ -12,8 +12,9 @@ use std::{
 use event_listener::{Event, EventListener, Listener};
 
 use crate::{
-    Key, Token,
+    Fault, Key, Release, Token,
     bell::Turn,
+    report::{Entered, Holding},
     time::{self, Timestamp},
 };
 
@@ -81,6 +82,8 @@ struct Now {
     turn: Option<Turn>,
     /// Whoever holds the lock and watches over it: one, and without a listener of its own.
     watcher: Option<Waker>,
+    /// What is told of it, until the end of it was told. Never with `Now` locked, as others listen.
+    holding: Option<Holding>,
 }
 
 impl Lease {
@@ -91,9 +94,10 @@ impl Lease {
         until: Timestamp,
         limit: Timestamp,
         turn: Option<Turn>,
+        holding: Holding,
     ) -> Self {
-        let until = until.min(limit);
-        let now = Mutex::new(Now { state: LeaseState::Held, until, limit, turn, watcher: None });
+        let (state, until, holding) = (LeaseState::Held, until.min(limit), Some(holding));
+        let now = Mutex::new(Now { state, until, limit, turn, watcher: None, holding });
         Self(Arc::new(Shared { key, token, fence, now, over: Event::new() }))
     }
 
@@ -229,6 +233,9 @@ impl Lease {
         let mut this = self.lock();
         if matches!(alive, LeaseState::Held | LeaseState::Uncertain) && this.state == alive {
             this.state = LeaseState::Held;
+            if let Some(holding) = &this.holding {
+                holding.renewed(this.until.since(now));
+            }
             this.until = this.until.max(until).min(this.limit);
             return true;
         }
@@ -241,12 +248,36 @@ impl Lease {
         this.until == this.limit
     }
 
-    /// A renewal was not confirmed.
-    pub(crate) fn doubt(&self) {
+    /// A renewal was not confirmed, perhaps by a fault.
+    pub(crate) fn doubt(&self, fault: Option<&Fault>) {
         let mut this = self.lock();
+        if let Some(holding) = &this.holding {
+            holding.unconfirmed();
+        }
         if this.state == LeaseState::Held {
             this.state = LeaseState::Uncertain;
+            let tell = this.holding.as_ref().map(Holding::doubt);
+            drop(this);
+            if let Some(tell) = tell {
+                tell(self.key(), fault);
+            }
         }
+    }
+
+    /// The release was answered, or given up; `None` if the server refuses it. Only the first answer counts.
+    pub(crate) fn given_back(&self, release: Option<Release>) {
+        let mut this = self.lock();
+        let holding = this.holding.take();
+        drop(this);
+        if let Some(holding) = holding {
+            holding.given_back(self.key(), release);
+        }
+    }
+
+    /// The thread works under the lease from here on.
+    pub(crate) fn enter(&self) -> Entered {
+        let enter = self.lock().holding.as_ref().map(Holding::enter);
+        enter.map_or_else(Entered::default, |enter| enter())
     }
 
     pub(crate) fn lose(&self, reason: LossReason) {
@@ -258,6 +289,9 @@ impl Lease {
         let mut this = self.lock();
         if matches!(this.state, LeaseState::Held | LeaseState::Uncertain) {
             this.state = LeaseState::Released;
+            if let Some(holding) = &mut this.holding {
+                holding.let_go();
+            }
         }
         let watcher = this.watcher.take();
         drop(this);
@@ -277,13 +311,16 @@ impl Lease {
             // At its limit the key is still there, and is about to be released: the turn passes then.
             let stays = state == LeaseState::Lost(LossReason::MaxHold);
             let turn = if stays { None } else { this.turn.take() };
-            let watcher = this.watcher.take();
+            let (watcher, holding) = (this.watcher.take(), this.holding.take());
             drop(this);
             drop(turn);
             if let Some(watcher) = watcher {
                 watcher.wake();
             }
             self.0.over.notify(usize::MAX);
+            if let (Some(holding), LeaseState::Lost(reason)) = (holding, state) {
+                holding.lost(self.key(), reason);
+            }
         }
     }
 
@@ -318,6 +355,7 @@ mod tests {
             until,
             Timestamp::NEVER,
             None,
+            Holding::default(),
         )
     }
 
@@ -333,11 +371,11 @@ mod tests {
     #[test]
     fn doubt_ends_with_a_confirmation_or_with_the_lease() {
         let lease = lease(at(100));
-        lease.doubt();
+        lease.doubt(None);
         assert_eq!(lease.state_at(at(50)), LeaseState::Uncertain);
         assert!(lease.prolong(at(200), at(60)));
         assert_eq!(lease.state_at(at(150)), LeaseState::Held);
-        lease.doubt();
+        lease.doubt(None);
         assert_eq!(lease.state_at(at(200)), LeaseState::Lost(LossReason::Unreachable));
     }
 

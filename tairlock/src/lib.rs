@@ -51,10 +51,11 @@
 //!
 //! # Features
 //!
-//! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default); `rustls` and
-//! `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing` (default),
-//! `metrics`. Without default features this crate is the protocol core alone, which does no I/O;
-//! `tairlock-sync` is built on it.
+//! Runtimes: `tokio` (default), `smol`, `async-std`. Servers: `redis` (default), `cluster`, `sentinel`;
+//! `rustls` and `native-tls` for `rediss://`, which bring `tokio` along. `macros`, `serde`, `tracing`
+//! (default: a span for every wait and every hold, events for what is lost or slow), `metrics` (through
+//! the crate of that name); both are listed in `docs/observability.md`. Without default features this
+//! crate is the protocol core alone, which does no I/O; `tairlock-sync` is built on it.
 //!
 //! # Runtimes
 //!
@@ -83,8 +84,10 @@
 
 mod answers;
 pub mod bell;
+mod confirm;
 mod conflict;
 pub mod dialect;
+pub mod doctor;
 mod error;
 mod fault;
 pub mod fence;
@@ -113,6 +116,7 @@ pub mod redis;
 #[doc(hidden)]
 pub mod tls;
 
+pub use confirm::Confirm;
 pub use conflict::IsConflict;
 pub use error::{ConfigError, Error, Operation};
 pub use fault::{Fault, FaultKind};
@@ -133,12 +137,16 @@ pub use tairlock_macros::{distributed_lock, optimistic_retry};
 mod builder;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod client;
+#[cfg(all(feature = "cluster", any(feature = "tokio", feature = "smol")))]
+mod cluster;
 #[cfg(all(feature = "redis", any(feature = "tokio", feature = "smol")))]
 mod connect;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod default;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod drive;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod examine;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod fenced;
 #[cfg(any(feature = "tokio", feature = "smol"))]
@@ -157,6 +165,8 @@ mod lock_all;
 mod node;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod runtime;
+#[cfg(all(feature = "sentinel", any(feature = "tokio", feature = "smol")))]
+mod sentinel;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod versioned;
 
@@ -178,6 +188,7 @@ pub mod core_private {
     pub use crate::{
         answers::{Answers, or_else, outcome, skip, skip_or_else},
         release::{lent, loss},
+        report::{Asking, declined, describe},
         retry::{Terms, once, per_attempt, repeat, repeat_or_else, update, update_or_else},
         scope::{Held, Scope, enter, seek},
         several::Several,

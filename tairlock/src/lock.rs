@@ -11,7 +11,7 @@ use crate::{
     Client, Error, Fault, FaultKind, Key, LockGuard, Operation, Token, Ttl,
     bell::Turn,
     client::Inner,
-    core_private::seek,
+    core_private::{Asking, declined, seek},
     drive::{self, Port},
     node::{Role, SharedLine},
     options::Request,
@@ -51,6 +51,7 @@ impl Lock {
     /// [`Error::TimedOut`] if it was held by others for all of the wait ([`Lock::wait`], 3 s);
     /// [`Error::Busy`] instead if the wait is zero. [`Error::Backend`] if a server or the network
     /// failed, at once where time cannot cure it and at the end of the wait where it might have.
+    /// [`Error::NotReplicated`], at once, if too few copies had the grant in time ([`Lock::confirm`]).
     /// [`Error::Config`] for a key or an option that makes no sense, before anything is sent;
     /// [`Error::Closed`] after [`Client::close`]; [`Error::WouldDeadlock`] inside of a body under
     /// `#[distributed_lock]` that holds this lock ([`Lock::reentrant`]).
@@ -60,7 +61,7 @@ impl Lock {
     /// background, and dies with its TTL in any case.
     pub async fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
-        self.take(client, request.clone()).await
+        self.asked(client, request.clone()).await
     }
 
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
@@ -73,7 +74,7 @@ impl Lock {
     pub async fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
-        match self.take(client, request).await {
+        match self.asked(client, request).await {
             Ok(guard) => Ok(Some(guard)),
             Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -93,9 +94,20 @@ impl Lock {
     }
 
     fn checked(&self) -> Result<(&Client, &Request), Error> {
+        self.check().inspect_err(|error| declined(self.request.as_ref().ok(), error))
+    }
+
+    fn check(&self) -> Result<(&Client, &Request), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let request = self.request.as_ref().map_err(Clone::clone)?.checked()?;
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
+    }
+
+    async fn asked(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
+        let asking = Asking::begin(&request, &client.inner().label);
+        let answer = self.take(client, request).await;
+        asking.over(&answer, LockGuard::is_lent);
+        answer
     }
 
     async fn take(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
@@ -158,9 +170,15 @@ impl<'a> Attempt<'a> {
     }
 
     async fn line(&self) -> Result<SharedLine, Fault> {
+        let own = drive::lock(&self.lines).last.clone().filter(|line| line.is_callers_own());
+        if let Some(line) = own {
+            return Ok(line);
+        }
         let line = self.inner.node.line(Role::Commands).await?;
         let mut lines = drive::lock(&self.lines);
-        lines.several |= lines.last.as_ref().is_some_and(|last| !Arc::ptr_eq(last, &line));
+        let changed = lines.last.as_ref().is_some_and(|last| !Arc::ptr_eq(last, &line));
+        // Behind a caller's own line there may have been any number.
+        lines.several |= changed || line.is_callers_own();
         lines.last = Some(Arc::clone(&line));
         Ok(line)
     }
@@ -179,6 +197,11 @@ impl Port<Route> for Attempt<'_> {
                     Some(listener) => listener.ask(&op, within).await,
                     None => Err(Fault::new(FaultKind::Unsupported, "this client polls")),
                 };
+            }
+            if let Op::Confirmed(_) = op {
+                // It goes down a connection that is nobody's afterwards, so its undoing goes down another, which
+                // it may overtake.
+                drive::lock(&self.lines).several = true;
             }
             let line = self.line().await?;
             line.call(&op, within).await

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use crate::{
-    Client, Error, Leases, Lock, LockGuard, Release, core_private::Several, options::Request, time,
+    Client, Error, Leases, Lock, LockGuard, Release,
+    core_private::{Several, declined},
+    options::Request,
+    time,
 };
 
 /// Several locks as they are asked for: all or none, in one order whoever asks. See [`Client::lock_all`].
@@ -73,6 +76,10 @@ impl LockAll {
     }
 
     fn checked(&self) -> Result<(&Client, Several), Error> {
+        self.check().inspect_err(|error| declined(self.request.as_ref().ok(), error))
+    }
+
+    fn check(&self) -> Result<(&Client, Several), Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let all = self.all.as_ref().map_err(Clone::clone)?;
         Ok((client, all.with(self.request.as_ref().map_err(Clone::clone)?)))

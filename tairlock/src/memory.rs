@@ -136,6 +136,12 @@ impl Store {
             }),
             Op::Value(op) => self.apply_value(op, now),
             Op::Fenced(key, action) => self.apply_fenced(key, action, now),
+            // There are no replicas.
+            Op::Copies { .. } => Ok(Verdict::Copies(0)),
+            Op::Confirmed(_) => Err(Fault::new(
+                FaultKind::Unsupported,
+                "the embedded server has no replicas to confirm a lock; ask for it without `confirm`",
+            )),
         }
     }
 

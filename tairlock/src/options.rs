@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Key, Ttl, error::ConfigError};
+use crate::{Confirm, Key, Ttl, error::ConfigError};
 
 /// How long `acquire` waits for a busy lock unless told otherwise.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(3);
@@ -46,6 +46,16 @@ pub enum Wake {
     Poll,
 }
 
+/// What all locks of a client are confirmed by.
+///
+/// # Errors
+/// [`ConfigError::ConfirmedByNobody`], [`ConfigError::ConfirmOutOfRange`] for whatever TTL.
+pub fn confirmed_by(confirm: Option<Confirm>) -> Result<Option<Confirm>, ConfigError> {
+    let confirm = confirm.and_then(Confirm::asked);
+    confirm.map_or(Ok(()), |confirm| confirm.checked(Ttl::at_least(Ttl::MAX)))?;
+    Ok(confirm)
+}
+
 /// A lock as it was asked for, checked.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -65,6 +75,8 @@ pub struct Request {
     pub hold: Hold,
     /// Whether a fence is issued with it.
     pub fence: bool,
+    /// Which copies must have it.
+    pub confirm: Option<Confirm>,
 }
 
 /// For how long a lock is held, whatever its holder does.
@@ -88,6 +100,7 @@ impl Request {
             renew: true,
             hold,
             fence: false,
+            confirm: None,
             reentrant: false,
             name: None,
         }
@@ -96,8 +109,12 @@ impl Request {
     /// What no setter can tell by itself: whether the options go together.
     ///
     /// # Errors
-    /// [`ConfigError::MaxHoldBelowTtl`], [`ConfigError::MinHoldTooLong`].
+    /// [`ConfigError::MaxHoldBelowTtl`], [`ConfigError::MinHoldTooLong`],
+    /// [`ConfigError::ConfirmedByNobody`], [`ConfigError::ConfirmOutOfRange`].
     pub fn checked(&self) -> Result<&Self, ConfigError> {
+        if let Some(confirm) = self.confirm {
+            confirm.checked(self.ttl)?;
+        }
         let Hold { min, max } = self.hold;
         if let Some(given) = max.filter(|max| *max < self.ttl.as_duration()) {
             return Err(ConfigError::MaxHoldBelowTtl { given, ttl: self.ttl });
@@ -143,6 +160,12 @@ impl Request {
     /// None today.
     pub fn fence(self, fence: bool) -> Result<Self, ConfigError> {
         Ok(Self { fence, ..self })
+    }
+
+    /// # Errors
+    /// None here; see [`Request::checked`].
+    pub fn confirm(self, confirm: Confirm) -> Result<Self, ConfigError> {
+        Ok(Self { confirm: confirm.asked(), ..self })
     }
 
     /// # Errors
@@ -256,6 +279,22 @@ macro_rules! __lock_setters {
         /// needs one for those keys too.
         pub fn fence(self, fence: bool) -> Self {
             self.set(|request| request.fence(fence))
+        }
+
+        /// Which copies must have the grant, and every renewal, before it counts: so that a failover does
+        /// not hand out a lock that is held. See [`Confirm`](crate::Confirm).
+        ///
+        /// Defaults to what the client was told ([`ClientBuilder::confirm`](crate::ClientBuilder::confirm)),
+        /// which is none. A grant that too few copies have in time is given back, and answered with
+        /// [`Error::NotReplicated`](crate::Error::NotReplicated); a renewal that they do not have does
+        /// not prolong the lease. A lock that is busy is answered so without waiting for them.
+        ///
+        /// A server without `WAIT` (or `WAITAOF`) gets an error before the lock is taken
+        /// ([`FaultKind::Unsupported`](crate::FaultKind::Unsupported)); so does a client in memory, and
+        /// one that has only the caller's own connection or pool, as waiting for copies blocks a
+        /// connection.
+        pub fn confirm(self, confirm: $crate::Confirm) -> Self {
+            self.set(|request| request.confirm(confirm))
         }
 
         fn set(

@@ -1,8 +1,10 @@
 //! Between our commands, replies and faults and those of redis-rs. For both drivers.
 
 mod ear;
+mod places;
 
 pub use ear::Ear;
+pub use places::{cluster, elsewhere, name, place, sentinels, several, watched};
 use redis::{ErrorKind, Pipeline, ProtocolVersion, PushKind, RedisError, ServerError, Value};
 
 use crate::{
@@ -163,6 +165,20 @@ pub fn unused_key(prefix: &[u8]) -> Option<Key> {
 #[must_use]
 pub fn address(info: &redis::ConnectionInfo) -> String {
     info.addr().to_string()
+}
+
+/// Whether no two of `clients` go to the same place, whatever the database there.
+///
+/// # Errors
+/// [`crate::ConfigError::SameServer`].
+pub fn all_different(clients: &[redis::Client]) -> Result<(), crate::ConfigError> {
+    let mut places: Vec<String> =
+        clients.iter().map(|client| address(client.get_connection_info())).collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(crate::ConfigError::SameServer { place: pair[0].clone() }),
+        None => Ok(()),
+    }
 }
 
 /// Reads a URL, and says what is wrong with it without repeating it: it may hold a password.

@@ -7,10 +7,10 @@
 
 use std::{cell::RefCell, marker::PhantomData};
 
-use crate::{Error, Key, Lease, options::Request, proto::Tenancy};
+use crate::{Error, Key, Lease, options::Request, proto::Tenancy, report::Entered};
 
 thread_local! {
-    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<(Held, Entered)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A lease that the body holds, and whose: a client is known by a number that no other client has while
@@ -36,19 +36,19 @@ pub struct Scope {
 
 /// A body that holds `leases` is polled from here on.
 pub fn enter(leases: impl IntoIterator<Item = Held>) -> Scope {
-    let depth = HELD.try_with(|held| {
-        let mut held = held.borrow_mut();
-        let depth = held.len();
-        held.extend(leases);
-        depth
-    });
+    let depth = HELD.try_with(|held| held.borrow().len());
+    for held in leases {
+        // Outside of the borrow: who is told of it may come back here.
+        let entered = held.lease.enter();
+        _ = HELD.try_with(|all| all.borrow_mut().push((held, entered)));
+    }
     // While a thread ends, it has no place to note anything; then a call waits for itself, and times out.
     Scope { depth: depth.unwrap_or(usize::MAX), _here: PhantomData }
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let next = |held: &RefCell<Vec<Held>>| {
+        let next = |held: &RefCell<Vec<(Held, Entered)>>| {
             let mut held = held.borrow_mut();
             if held.len() > self.depth { held.pop() } else { None }
         };
@@ -74,7 +74,10 @@ pub fn seek(client: usize, request: &Request) -> Result<Option<Held>, Error> {
 /// What is lost is not held: then somebody else may have it, and there is something to wait for.
 fn find(client: usize, key: &Key) -> Option<Held> {
     let same = |held: &&Held| held.client == client && held.lease.key() == key;
-    let found = HELD.try_with(|held| held.borrow().iter().rev().find(same).cloned());
+    let found = HELD.try_with(|all| {
+        let all = all.borrow();
+        all.iter().rev().map(|(held, _)| held).find(same).cloned()
+    });
     found.ok().flatten().filter(|held| held.lease.is_held())
 }
 
@@ -92,7 +95,9 @@ mod tests {
         let (sent, ttl) = (time::now(), Ttl::DEFAULT);
         let until = sent + ttl.certain();
         let hold = crate::options::Hold::default();
-        let grant = Grant { key, token, ttl, renew: false, hold, sent, until, fence: None };
+        let (fence, confirm, holding) = (None, None, crate::report::Holding::default());
+        let renew = false;
+        let grant = Grant { key, token, ttl, renew, hold, confirm, sent, until, fence, holding };
         let mut keeper = Keeper::<()>::new(std::time::Duration::from_secs(1));
         let (lease, tenancy) = keeper.admit(grant, None, sent);
         Held { client, lease, tenancy }

@@ -44,6 +44,13 @@ impl Token {
     pub(crate) fn shared(&self) -> Arc<[u8]> {
         Arc::clone(&self.0)
     }
+
+    /// The label that it was made under, if it was under one.
+    #[cfg_attr(not(test), allow(dead_code, reason = "without spans nobody asks"))]
+    pub(crate) fn label(&self) -> Option<&str> {
+        let head = &self.0[..self.0.iter().rposition(|&b| b == b'/')?];
+        str::from_utf8(&head[..head.iter().rposition(|&b| b == b'@')?]).ok()
+    }
 }
 
 impl fmt::Debug for Token {
@@ -71,6 +78,12 @@ impl Label {
             return Err(ConfigError::BadLabel { len: label.len(), max: Self::MAX_LEN });
         }
         Ok(Self(Some(label.into())))
+    }
+
+    /// What it says, if it says anything.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.0.as_deref()
     }
 
     /// No label: tokens are a bare UUID, and the key tells nothing about its holder.
@@ -107,6 +120,9 @@ mod tests {
         let (a, b) = (Token::generate(&label), Token::generate(&label));
         assert_ne!(a, b);
         assert!(a.as_bytes().starts_with(b"billing-7@"));
+        assert_eq!(a.label(), Some("billing-7"));
+        assert_eq!(Token::generate(&Label::new("a@b/c").unwrap()).label(), Some("a@b/c"));
+        assert_eq!(Token::generate(&Label::off()).label(), None);
         let longest = Label::new(&"l".repeat(Label::MAX_LEN)).unwrap();
         assert!(Token::generate(&longest).as_bytes().len() <= Token::MAX_LEN);
         assert_eq!(Token::generate(&Label::off()).as_bytes().len(), 36);

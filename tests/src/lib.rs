@@ -2,6 +2,8 @@
 
 pub mod binaries;
 pub mod differential;
+pub mod documented;
+pub mod fleet;
 pub mod laws;
 pub mod place;
 mod process;

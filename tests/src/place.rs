@@ -8,7 +8,10 @@ use std::{
 
 use tairlock::{Key, Token, Ttl, memory::SharedStore, proto::Op, time};
 
-use crate::server::{Builder, Server};
+use crate::{
+    fleet::{Cluster, Sentinels},
+    server::{Builder, Server},
+};
 
 /// Where locks are kept: the embedded server, or a real one that starts when it is first needed.
 pub enum Place {
@@ -18,11 +21,41 @@ pub enum Place {
     Real(Box<Lazy>),
 }
 
-/// A server that starts when it is first needed, and a connection to look at it with.
+/// A server, or several, that start when they are first needed, and a connection to look at them with.
 pub struct Lazy {
     start: fn() -> Builder,
+    kind: Kind,
     protocol: Protocol,
-    up: OnceLock<(Server, Mutex<redis::Connection>)>,
+    up: OnceLock<(Up, Mutex<Box<dyn redis::ConnectionLike + Send>>)>,
+}
+
+/// What clients connect to.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Server,
+    Cluster,
+    Sentinels,
+}
+
+enum Up {
+    Server(Server),
+    Cluster(Cluster),
+    Sentinels(Sentinels),
+}
+
+/// Where a client is told to find its server.
+#[derive(Clone, Debug)]
+pub enum At {
+    /// In this process.
+    Store(Arc<SharedStore>),
+    /// At this URL.
+    Url(String),
+    /// In the cluster of these.
+    Cluster(Vec<String>),
+    /// Where these sentinels say it is, under this name or as this URL says.
+    Sentinel(String, Vec<String>),
+    /// On a quorum of these.
+    Quorum(Vec<String>),
 }
 
 /// What clients speak to a real server.
@@ -44,18 +77,31 @@ impl Place {
     /// A real server.
     #[must_use]
     pub fn real(start: fn() -> Builder, protocol: Protocol) -> Self {
-        Self::Real(Box::new(Lazy { start, protocol, up: OnceLock::new() }))
+        Self::lazy(Kind::Server, start, protocol)
     }
 
-    /// Where clients find it; `None` for the embedded server, which has no address.
+    /// A cluster of six.
     #[must_use]
-    pub fn url(&self) -> Option<String> {
+    pub fn cluster(start: fn() -> Builder, protocol: Protocol) -> Self {
+        Self::lazy(Kind::Cluster, start, protocol)
+    }
+
+    /// The primary of two servers that three sentinels watch.
+    #[must_use]
+    pub fn sentinels(start: fn() -> Builder, protocol: Protocol) -> Self {
+        Self::lazy(Kind::Sentinels, start, protocol)
+    }
+
+    fn lazy(kind: Kind, start: fn() -> Builder, protocol: Protocol) -> Self {
+        Self::Real(Box::new(Lazy { start, kind, protocol, up: OnceLock::new() }))
+    }
+
+    /// Where clients find it.
+    #[must_use]
+    pub fn at(&self) -> At {
         match self {
-            Self::Memory(_) => None,
-            Self::Real(real) => {
-                let url = real.up().0.url();
-                Some(if real.protocol == Protocol::Resp3 { url + "?protocol=resp3" } else { url })
-            }
+            Self::Memory(store) => At::Store(Arc::clone(store)),
+            Self::Real(real) => real.at(),
         }
     }
 
@@ -128,31 +174,53 @@ impl Place {
             Self::Real(real) => real.ask(redis::cmd("HSET").arg(key).arg("field").arg("value")),
         }
     }
-
-    /// The real server, where it is one.
-    #[must_use]
-    pub fn server(&self) -> Option<&Server> {
-        match self {
-            Self::Memory(_) => None,
-            Self::Real(real) => Some(&real.up().0),
-        }
-    }
 }
 
 impl Lazy {
-    fn up(&self) -> &(Server, Mutex<redis::Connection>) {
-        self.up.get_or_init(|| {
-            let server = (self.start)().start().unwrap_or_else(|error| panic!("{error}"));
-            let looking = Mutex::new(server.cli());
-            (server, looking)
+    fn up(&self) -> &(Up, Mutex<Box<dyn redis::ConnectionLike + Send>>) {
+        self.up.get_or_init(|| match self.kind {
+            Kind::Server => {
+                let server = (self.start)().start().unwrap_or_else(|error| panic!("{error}"));
+                let looking = Box::new(server.cli());
+                (Up::Server(server), Mutex::new(looking))
+            }
+            Kind::Cluster => {
+                let fleet = Cluster::start(self.start).unwrap_or_else(|error| panic!("{error}"));
+                let looking = redis::cluster::ClusterClient::new(fleet.urls());
+                let looking = looking.and_then(|client| client.get_connection());
+                let looking = Box::new(looking.unwrap_or_else(|error| panic!("{error}")));
+                (Up::Cluster(fleet), Mutex::new(looking))
+            }
+            Kind::Sentinels => {
+                let fleet = Sentinels::start(self.start, 1);
+                let fleet = fleet.unwrap_or_else(|error| panic!("{error}"));
+                let looking = Box::new(fleet.servers()[0].cli());
+                (Up::Sentinels(fleet), Mutex::new(looking))
+            }
         })
+    }
+
+    fn at(&self) -> At {
+        let spoken = match self.protocol {
+            Protocol::Resp2 => "",
+            Protocol::Resp3 => "?protocol=resp3",
+        };
+        match &self.up().0 {
+            Up::Server(server) => At::Url(server.url() + spoken),
+            Up::Cluster(cluster) => {
+                At::Cluster(cluster.urls().into_iter().map(|url| url + spoken).collect())
+            }
+            Up::Sentinels(sentinels) => {
+                At::Sentinel(format!("redis://{}/{spoken}", sentinels.name()), sentinels.urls())
+            }
+        }
     }
 
     fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> T {
         let mut connection = self.up().1.lock().unwrap_or_else(PoisonError::into_inner);
-        command
-            .query(&mut connection)
-            .unwrap_or_else(|error| panic!("looking at the server: {error}"))
+        let told = connection.req_command(command).and_then(|told| told.extract_error());
+        let told = told.and_then(|told| Ok(redis::from_redis_value(told)?));
+        told.unwrap_or_else(|error| panic!("looking at the server: {error}"))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! It sees whole RESP messages, so that a fault can be told by the command that it strikes. As on a
 //! real network no fault takes a reply out of the middle: where one is swallowed, nothing comes after
-//! it on that connection. `MONITOR` and `CLIENT REPLY OFF` are beyond it.
+//! it on that connection. Replication passes through unread; `MONITOR` and `CLIENT REPLY OFF` are
+//! beyond it.
 
 mod faults;
 mod link;

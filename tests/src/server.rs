@@ -1,6 +1,7 @@
 //! A real server process, with a port and a folder of its own, that ends with its fixture.
 
 mod builder;
+mod certificates;
 mod folder;
 mod journal;
 
@@ -16,6 +17,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 pub use self::builder::Builder;
+pub use self::certificates::Certificates;
 use self::journal::{Journal, Start};
 use crate::binaries::{Binary, Missing};
 use crate::process;
@@ -40,13 +42,20 @@ pub enum Error {
     },
 }
 
+/// Where it listens.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    plain: u16,
+    tls: Option<u16>,
+}
+
 /// A running (or stopped, paused, killed) server.
 #[derive(Debug)]
 pub struct Server {
     config: Builder,
     binary: PathBuf,
     child: Child,
-    port: u16,
+    ports: Ports,
     dir: TempDir,
     journal: Journal,
 }
@@ -76,8 +85,8 @@ impl Server {
     #[must_use]
     pub fn url(&self) -> String {
         match &self.config.password {
-            Some(password) => format!("redis://:{password}@127.0.0.1:{}/", self.port),
-            None => format!("redis://127.0.0.1:{}/", self.port),
+            Some(password) => format!("redis://:{password}@127.0.0.1:{}/", self.port()),
+            None => format!("redis://127.0.0.1:{}/", self.port()),
         }
     }
 
@@ -96,16 +105,36 @@ impl Server {
         }
     }
 
+    /// The URL for clients that speak TLS.
+    ///
+    /// # Panics
+    ///
+    /// If it was started without [`Builder::tls`].
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        let port = self.ports.tls.expect("started without TLS");
+        match &self.config.password {
+            Some(password) => format!("rediss://:{password}@127.0.0.1:{port}/"),
+            None => format!("rediss://127.0.0.1:{port}/"),
+        }
+    }
+
+    /// The port by which the nodes of a cluster know it: that for TLS, if they speak it among themselves.
+    #[must_use]
+    pub fn cluster_port(&self) -> u16 {
+        self.ports.tls.filter(|_| self.config.tls_cluster).unwrap_or(self.ports.plain)
+    }
+
     /// The TCP port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.ports.plain
     }
 
     /// The address that it listens on.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
+        (Ipv4Addr::LOCALHOST, self.port()).into()
     }
 
     /// The process, which [`restart`](Self::restart) replaces.
@@ -132,7 +161,7 @@ impl Server {
             settings = settings.set_password(password);
         }
         let open = || {
-            let info = ConnectionAddr::Tcp("127.0.0.1".into(), self.port)
+            let info = ConnectionAddr::Tcp("127.0.0.1".into(), self.port())
                 .into_connection_info()?
                 .set_redis_settings(settings);
             let connection = redis::Client::open(info)?.get_connection_with_timeout(BOUND)?;
@@ -195,7 +224,7 @@ impl Server {
     /// [`Error`] if it does not come up.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.stop();
-        let child = start(&self.config, &self.binary, self.port, &self.dir, &self.journal)?;
+        let child = start(&self.config, &self.binary, self.ports, &self.dir, &self.journal)?;
         self.child = child.ok_or_else(|| Error::NotReady { log: self.log() })?;
         Ok(())
     }
@@ -220,7 +249,7 @@ impl Drop for Server {
             let log = self.log();
             let skip = log.lines().count().saturating_sub(40);
             let tail: Vec<&str> = log.lines().skip(skip).collect();
-            eprintln!("--- log of the server on port {}\n{}\n---", self.port, tail.join("\n"));
+            eprintln!("--- log of the server on port {}\n{}\n---", self.port(), tail.join("\n"));
         }
     }
 }
@@ -229,7 +258,7 @@ impl Drop for Server {
 fn start(
     config: &Builder,
     binary: &Path,
-    port: u16,
+    ports: Ports,
     dir: &TempDir,
     journal: &Journal,
 ) -> Result<Option<Child>, Error> {
@@ -239,15 +268,18 @@ fn start(
         std::fs::write(&file, config.text(dir.path()))?;
     }
     let mut command = process::command(binary);
-    // The port goes last: it is the one setting that another attempt changes.
-    command.arg(&file).args(config.arguments()).args(["--port", &port.to_string()]);
+    // The ports go last: they are the settings that another attempt changes.
+    command.arg(&file).args(config.arguments()).args(["--port", &ports.plain.to_string()]);
+    if let Some(port) = ports.tls {
+        command.args(["--tls-port", &port.to_string()]);
+    }
     command.current_dir(dir.path()).stdin(Stdio::null()).stderr(Stdio::null());
     command.stdout(Stdio::piped());
     let mut child = process::spawn(command)?;
     let output = child.stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
     let started = journal.follow(output, BOUND);
     let answers = match started {
-        Start::Ready => ping(port)?,
+        Start::Ready => ping(ports.plain)?,
         Start::PortTaken => false,
         Start::Ended | Start::TooSlow => {
             child.kill()?;

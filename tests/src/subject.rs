@@ -26,6 +26,11 @@ pub fn places() -> Vec<(&'static str, Place)> {
         ("redis 7.0 tairstring resp3", Place::real(|| tair(Server::redis7()), Resp3)),
         ("valkey 9.1 tairstring", Place::real(|| tair(Server::valkey9()), Resp2)),
         ("valkey 9.1 tairstring resp3", Place::real(|| tair(Server::valkey9()), Resp3)),
+        ("cluster of redis 7.0", Place::cluster(Server::redis7, Resp2)),
+        ("cluster of valkey 9.1 resp3", Place::cluster(Server::valkey9, Resp3)),
+        ("cluster of redis 7.0 tairstring", Place::cluster(|| tair(Server::redis7()), Resp2)),
+        ("sentinels of redis 7.0", Place::sentinels(Server::redis7, Resp2)),
+        ("sentinels of valkey 9.1 resp3", Place::sentinels(Server::valkey9, Resp3)),
     ]
 }
 

@@ -122,6 +122,10 @@ fn no_test_is_ignored(file: &File) -> Vec<String> {
 /// Where a test may sleep, and why nothing can be awaited there instead.
 const SLEEPS: &[(&str, &str)] = &[
     (
+        "tests/src/fleet/patience.rs",
+        "asks servers how far they have come with each other, which they announce to no one",
+    ),
+    (
         "tests/tairstring/tests/support/mod.rs",
         "asks a server for its replication state, which it announces to no one",
     ),

@@ -4,7 +4,7 @@ use std::{fmt, ops::Deref};
 
 use tairlock::{Client, Error, Lease, LockGuard, LossReason, core_private::loss};
 
-use crate::{LockKey, Refusal};
+use crate::{LockKey, Refusal, key::lock};
 
 /// A lock that is held for a request, with the key that was found in it.
 ///
@@ -25,7 +25,7 @@ impl<K: LockKey> Held<K> {
     /// # Cancel safety
     /// As [`tairlock::Lock::acquire`].
     pub async fn of(client: &Client, key: K) -> Result<Self, Refusal> {
-        let guard = K::options(client.lock(key.key())).acquire().await?;
+        let guard = lock(client, &key).acquire().await?;
         Ok(Self { key, guard })
     }
 }

@@ -1,7 +1,7 @@
 //! [`LockKey`]: types that know how a request says which lock it needs.
 
 use http::request::Parts;
-use tairlock::Lock;
+use tairlock::{Client, Lock};
 
 /// A request as a [`LockKey`] sees it: everything but the body, in any framework.
 pub trait Asked {
@@ -77,10 +77,22 @@ pub trait LockKey: Sized {
     /// before other text, mind the separator.
     fn key(&self) -> String;
 
-    /// The lock's options: ttl, wait, renewal. By default tairlock's.
+    /// The lock's options: ttl, wait, renewal. By default tairlock's, and the type's own name in spans and
+    /// metrics.
     fn options(lock: Lock) -> Lock {
         lock
     }
+}
+
+/// The lock that `key` stands for.
+pub(crate) fn lock<K: LockKey>(client: &Client, key: &K) -> Lock {
+    K::options(client.lock(key.key()).name(called(std::any::type_name::<K>())))
+}
+
+/// A type's own name, without where it is and what it is generic over.
+fn called(full: &'static str) -> &'static str {
+    let path = full.split('<').next().unwrap_or(full);
+    path.rsplit("::").next().unwrap_or(path)
 }
 
 /// The request does not say which lock it needs.
@@ -90,3 +102,15 @@ pub struct BadKey(
     /// What is wrong with it, for logs.
     pub &'static str,
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_called_by_its_own_name() {
+        assert_eq!(called("shop::orders::Order"), "Order");
+        assert_eq!(called("shop::Of<shop::Order, alloc::string::String>"), "Of");
+        assert_eq!(called("u64"), "u64");
+    }
+}

@@ -17,6 +17,7 @@ use tower_service::Service;
 use crate::{
     AnswerBody, Answers, LockKey, Refusal, Refused,
     held::{settle, under},
+    key::lock,
 };
 
 /// When the lock of a request is given back.
@@ -65,7 +66,7 @@ impl LockLayer {
     /// Locks the [`LockKey`] of a request. There are no route parameters here: frameworks have
     /// extractors for those.
     pub fn of<K: LockKey>(client: Client) -> Self {
-        Self::by(move |parts| Ok(Some(K::options(client.lock(K::find(parts)?.key())))))
+        Self::by(move |parts| Ok(Some(lock(&client, &K::find(parts)?))))
     }
 
     /// The lock's options: `.options(|lock| lock.ttl(…).wait(…))`.

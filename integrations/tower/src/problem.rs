@@ -103,6 +103,12 @@ impl Problem {
             Error::TimedOut { .. } => {
                 say(423, "timed-out", "Somebody else was at it for all of the wait.", SOON)
             }
+            Error::NotReplicated { .. } => say(
+                503,
+                "not-replicated",
+                "The lock could not be kept in as many places as it must be.",
+                LATER,
+            ),
             // Part of the work may be done: nobody is invited to do it again.
             Error::Lost { .. } | Error::StaleFence { .. } => {
                 say(503, "lost", "The lock was lost; part of the request may have been done.", None)
@@ -121,7 +127,7 @@ impl Problem {
                 say(400, "bad-key", "The request does not say what it is about.", None)
             }
             Error::Closed => say(503, "closed", "The service is going down.", SOON),
-            Error::Backend { fault, .. }
+            Error::Backend { fault, .. } | Error::NoQuorum { fault, .. }
                 if fault.is_transient() || matches!(fault.kind(), FaultKind::OutOfMemory) =>
             {
                 say(503, "unavailable", "The lock server cannot be used at the moment.", LATER)

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use tairlock::{
-    Fault,
+    Confirm, Fault,
+    doctor::Report,
     memory::{Ear, SharedStore},
     proto::{Hear, News, Op, Verdict},
 };
@@ -26,6 +27,10 @@ impl Line for MemoryLine {
     fn ready(&self) -> Result<(), Fault> {
         Ok(())
     }
+
+    fn examine(&self, _within: Duration, _confirm: Option<Confirm>) -> Result<Report, Fault> {
+        Ok(Report::of_memory("the embedded server"))
+    }
 }
 
 /// A [`SharedStore`] that tells of changes.
@@ -35,12 +40,15 @@ pub(crate) struct MemoryNode(Arc<SharedStore>);
 impl MemoryNode {
     pub(crate) fn node(store: Arc<SharedStore>) -> Node {
         let listen: Arc<dyn Listen> = Arc::new(Self(Arc::clone(&store)));
-        Node { listen: Some(listen), ..Node::of(Arc::new(MemoryLine(store))) }
+        let line: SharedLine = Arc::new(MemoryLine(store));
+        // It refuses by itself.
+        let confirm = Some(Arc::clone(&line));
+        Node { listen: Some(listen), confirm, ..Node::of(line) }
     }
 }
 
 impl Listen for MemoryNode {
-    fn listen(&self, hear: Hear) -> Result<SharedLine, Fault> {
+    fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault> {
         let ear = self.0.listen(Arc::new(move |key| hear(News::Changed(key.as_bytes()))));
         Ok(Arc::new(MemoryEar(ear)))
     }

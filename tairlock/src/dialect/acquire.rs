@@ -99,7 +99,7 @@ fn set(ask: &Ask) -> Command {
 mod tests {
     use super::*;
     use crate::{
-        Token, Ttl,
+        Confirm, Token, Ttl,
         value::{Action, FencedAction},
     };
 
@@ -107,7 +107,7 @@ mod tests {
     fn a_status_in_place_of_a_value_is_another_holder() {
         let (key, token) = (Key::new("k").unwrap(), Token::from_bytes("t"));
         let (action, fenced) = (Action::default(), FencedAction::default());
-        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action, fenced };
+        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action, fenced, confirm: Confirm::none() };
         for way in [&SetNxGet as &dyn Way, &Holder] {
             assert!(matches!(way.hear(&ask, Reply::Okay), Heard::Verdict(Verdict::Busy)));
         }

@@ -1,8 +1,8 @@
 //! An [`Exchange`] carries one operation through as many rounds of commands as its ways need.
 
-use super::{Ask, Batch, Heard, Question, Reply, Speech, Way};
+use super::{Ask, Batch, Heard, Question, Reply, Speech, Way, asking};
 use crate::{
-    Fault, Token, Ttl,
+    Confirm, Fault, Token, Ttl,
     fault::FaultKind,
     proto::{Op, Renewal, Verdict},
     value::{Action, FencedAction, ValueOp},
@@ -19,6 +19,8 @@ pub struct Exchange<'a> {
     talks: Vec<Talk>,
     answer: Answer,
     rounds: u8,
+    /// Whether each command is to be preceded by word that we were sent.
+    asking: bool,
 }
 
 /// What becomes of the verdicts.
@@ -49,7 +51,8 @@ impl<'a> Exchange<'a> {
     pub fn new(op: &Op, speech: &'a Speech) -> Self {
         let talk = |question: Question, key: &crate::Key, token: &Token, ttl| {
             let (action, fenced) = (Action::Read, FencedAction::Get);
-            let ask = Ask { key: key.clone(), token: token.clone(), ttl, action, fenced };
+            let (key, token, confirm) = (key.clone(), token.clone(), Confirm::none());
+            let ask = Ask { key, token, ttl, action, fenced, confirm };
             let index = speech.index(question);
             let way = question.ways()[index];
             Talk { ask, question, index, way, refused: None, result: None }
@@ -91,8 +94,30 @@ impl<'a> Exchange<'a> {
                 talk.ask.action = action.clone();
                 (vec![talk], Answer::One)
             }
+            Op::Copies { key, confirm } => {
+                let mut talk = talk(Question::of_copies(*confirm), key, &nobody, Ttl::DEFAULT);
+                talk.ask.confirm = *confirm;
+                (vec![talk], Answer::One)
+            }
+            // Each of its steps is an exchange of its own: what is granted here would not be confirmed.
+            Op::Confirmed(confirmed) => {
+                let mut exchange = Self::new(&confirmed.op, speech);
+                for talk in &mut exchange.talks {
+                    let text = "nothing is confirmed on this connection";
+                    talk.result = Some(Err(Fault::new(FaultKind::Unsupported, text)));
+                }
+                return exchange;
+            }
         };
-        Self { speech, talks, answer, rounds: 0 }
+        Self { speech, talks, answer, rounds: 0, asking: false }
+    }
+
+    /// With word before each command that we were sent: a node of a cluster that is about to be given a
+    /// slot serves nobody else.
+    #[must_use]
+    pub const fn asking(mut self, asking: bool) -> Self {
+        self.asking = asking;
+        self
     }
 
     /// What to send now: one command for each key that has no answer yet, and those behind it.
@@ -103,12 +128,22 @@ impl<'a> Exchange<'a> {
             batch.push(talk.way.say(&talk.ask));
             batch.extend(talk.way.say_behind(&talk.ask));
         }
+        if self.asking {
+            batch = batch.into_iter().flat_map(|command| [asking(), command]).collect();
+        }
         batch
     }
 
     /// Takes one reply for each command of [`Exchange::batch`]. `Some` is the end.
-    pub fn hear(&mut self, replies: Vec<Reply>) -> Option<Result<Verdict, Fault>> {
+    pub fn hear(&mut self, mut replies: Vec<Reply>) -> Option<Result<Verdict, Fault>> {
         self.rounds += 1;
+        if self.asking {
+            let mut of_command = false;
+            replies.retain(|_| {
+                of_command = !of_command;
+                !of_command
+            });
+        }
         if replies.len() != self.open().map(Talk::size).sum::<usize>() {
             let text = "the server answered another number of commands than were sent";
             return Some(Err(Fault::ambiguous(FaultKind::Protocol, text)));
@@ -214,8 +249,18 @@ impl Talk {
                      patterns (`~…`) that cover {key:?} and {fence:?}"
                 )
             }
+            FaultKind::Unsupported
+                if matches!(self.question, Question::Replicas | Question::Files) =>
+            {
+                "ask for the lock without `confirm`".to_owned()
+            }
             FaultKind::Unsupported if self.question == Question::AcquireFenced => {
                 "a fence needs scripts; ask for the lock without one".to_owned()
+            }
+            FaultKind::Permission
+                if matches!(self.question, Question::Replicas | Question::Files) =>
+            {
+                format!("grant the user {}, or ask for the lock without `confirm`", self.way.name())
             }
             FaultKind::Permission => {
                 let ways: Vec<_> = self.question.ways().iter().map(|way| way.name()).collect();

@@ -148,7 +148,7 @@ pub(super) fn without(reply: &Reply) -> Known {
 mod tests {
     use super::*;
     use crate::{
-        Token, Ttl,
+        Confirm, Token, Ttl,
         value::{Action, FencedAction},
     };
 
@@ -156,7 +156,7 @@ mod tests {
     fn a_status_in_place_of_a_value_is_another_holder() {
         let (key, token) = (Key::new("k").unwrap(), Token::from_bytes("t"));
         let (action, fenced) = (Action::default(), FencedAction::default());
-        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action, fenced };
+        let ask = Ask { key, token, ttl: Ttl::DEFAULT, action, fenced, confirm: Confirm::none() };
         let heard = SetIfEq.hear(&ask, Reply::Okay);
         assert!(matches!(heard, Heard::Verdict(Verdict::Taken)));
     }

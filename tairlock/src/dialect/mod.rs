@@ -4,17 +4,22 @@
 //! and put it on its list below; detection, fall-back and the laws pick it up from there.
 
 mod acquire;
+mod cluster;
+mod copies;
 mod detect;
+mod doctor;
 mod exchange;
 mod exstring;
 mod fence;
 mod fenced;
 mod hash;
+mod identity;
 mod ifeq;
 mod inspect;
 mod program;
 mod remaining;
 mod script;
+mod sentinel;
 mod tair;
 mod wire;
 
@@ -23,15 +28,19 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+pub use cluster::{asking, read_slots, slots};
 pub use detect::{Detection, select};
+pub use doctor::{diagnose, symptoms};
 pub use exchange::Exchange;
+pub use identity::{identify, identity};
 pub use remaining::{INVALIDATE, name, track, tracks};
+pub use sentinel::{is_primary, primary, read_primary, role};
 pub use wire::{Arg, Batch, Command, Reply};
 
 use crate::{
-    Fault, Key, Token, Ttl,
+    Confirm, Fault, Key, Token, Ttl,
     fault::FaultKind,
-    proto::Verdict,
+    proto::{Confirmed, Confirming, Verdict},
     value::{Action, FencedAction},
 };
 
@@ -57,6 +66,11 @@ pub static VALUE: &[&dyn Way] =
 /// The ways to keep fenced values.
 pub static FENCED: &[&dyn Way] = &[&fenced::Hash { whole: false }];
 
+/// The ways to wait for replicas to have what was written.
+pub static REPLICAS: &[&dyn Way] = &[&copies::Wait];
+/// The ways to wait for append-only files to have it.
+pub static FILES: &[&dyn Way] = &[&copies::WaitAof];
+
 /// What is asked about one key.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -70,6 +84,8 @@ pub struct Ask {
     pub action: Action,
     /// About a fenced value; no meaning for anything else.
     pub fenced: FencedAction,
+    /// Which copies; no meaning but for the question of them.
+    pub confirm: Confirm,
 }
 
 /// One spelling of one question.
@@ -160,6 +176,10 @@ pub struct Speech {
     remaining: AtomicUsize,
     value: AtomicUsize,
     fenced: AtomicUsize,
+    replicas: AtomicUsize,
+    files: AtomicUsize,
+    /// Questions that the server knows no way for, as bits.
+    lacking: AtomicUsize,
 }
 
 /// A question, as a place in [`Speech`].
@@ -183,11 +203,15 @@ pub enum Question {
     Value,
     /// See [`FENCED`].
     Fenced,
+    /// See [`REPLICAS`].
+    Replicas,
+    /// See [`FILES`].
+    Files,
 }
 
 impl Question {
     /// Every question.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Acquire,
         Self::AcquireFenced,
         Self::Renew,
@@ -197,7 +221,15 @@ impl Question {
         Self::Remaining,
         Self::Value,
         Self::Fenced,
+        Self::Replicas,
+        Self::Files,
     ];
+
+    /// The one that asks for these copies.
+    #[must_use]
+    pub(crate) const fn of_copies(confirm: Confirm) -> Self {
+        if confirm.on_disk() { Self::Files } else { Self::Replicas }
+    }
 
     /// The ways to ask it, best first.
     #[must_use]
@@ -212,6 +244,8 @@ impl Question {
             Self::Remaining => REMAINING,
             Self::Value => VALUE,
             Self::Fenced => FENCED,
+            Self::Replicas => REPLICAS,
+            Self::Files => FILES,
         }
     }
 }
@@ -233,9 +267,33 @@ impl Speech {
         found.is_some()
     }
 
+    /// Whether the server is known to know no way at all.
+    #[must_use]
+    pub fn lacks(&self, question: Question) -> bool {
+        self.lacking.load(Ordering::Relaxed) & (1 << question as usize) != 0
+    }
+
+    /// Begins to ask for something that copies must have.
+    ///
+    /// # Errors
+    /// [`FaultKind::Unsupported`], where the server is known not to tell: nothing is asked for then.
+    pub fn confirming(&self, confirmed: &Confirmed) -> Result<Confirming, Fault> {
+        let question = Question::of_copies(confirmed.confirm);
+        if self.lacks(question) {
+            let name = question.ways()[0].name();
+            let text = format!("the server has no {name}, so a lock cannot be confirmed");
+            return Err(Fault::new(FaultKind::Unsupported, text).hint("ask for it without"));
+        }
+        Ok(Confirming::new(confirmed))
+    }
+
     /// The server does not know the way at `index`: a later one is used from here on.
     fn demote(&self, question: Question, index: usize) {
-        let next = (index + 1).min(question.ways().len() - 1);
+        let last = question.ways().len() - 1;
+        if index == last {
+            self.lacking.fetch_or(1 << question as usize, Ordering::Relaxed);
+        }
+        let next = (index + 1).min(last);
         self.place(question).fetch_max(next, Ordering::Relaxed);
     }
 
@@ -254,6 +312,8 @@ impl Speech {
             Question::Remaining => &self.remaining,
             Question::Value => &self.value,
             Question::Fenced => &self.fenced,
+            Question::Replicas => &self.replicas,
+            Question::Files => &self.files,
         }
     }
 }

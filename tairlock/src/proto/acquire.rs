@@ -1,15 +1,20 @@
 //! Taking a lock: stand in line, ask, wait, ask again, and settle what a lost reply left open.
 
+mod acquired;
+
 use std::{sync::Arc, time::Duration};
 
+pub use acquired::Acquired;
+
 use super::{
-    Crowd, Crowds, Event, Grant, Machine, Op, Route, SendId, Step, Verdict,
+    Crowd, Crowds, Event, Machine, Op, Route, SendId, Step, Verdict,
     crowd::First,
     response_deadline,
     waiting::{Waiting, Want},
 };
 use crate::{
-    Error, Fault, Key, Operation, Token, Ttl, fault::FaultKind, options::Request, time::Timestamp,
+    Confirm, Fault, Key, Token, Ttl, fault::FaultKind, options::Request, report::Queued,
+    time::Timestamp,
 };
 
 /// The machine that takes one lock with one token.
@@ -21,11 +26,14 @@ pub struct Acquire {
     /// Whether to ask for a fence, and the one that was issued.
     fenced: bool,
     fence: Option<u64>,
+    /// Which copies must have the grant.
+    confirm: Option<Confirm>,
     within: Duration,
     began: Timestamp,
     /// `None` is one try.
     deadline: Option<Timestamp>,
     waiting: Waiting,
+    queued: Queued,
     crowds: Arc<Crowds>,
     crowd: Crowd,
     next_id: u64,
@@ -67,52 +75,6 @@ enum Last {
     Fault(Fault),
 }
 
-/// What came of it.
-#[derive(Debug)]
-pub enum Acquired {
-    /// The lock is ours.
-    Granted {
-        /// When the command that won was sent: what the lease is measured from.
-        sent: Timestamp,
-        /// Until when it is surely ours.
-        until: Timestamp,
-        /// The fence, if one was asked for.
-        fence: Option<u64>,
-    },
-    /// Somebody else holds it, and there was no time to wait.
-    Busy,
-    /// Somebody else held it for as long as there was time.
-    TimedOut {
-        /// How long that was.
-        waited: Duration,
-    },
-    /// A fault that waiting does not cure, or that lasted.
-    Failed(Fault),
-}
-
-impl Acquired {
-    /// What `request` was granted under `token`, or what the caller is told.
-    ///
-    /// # Errors
-    /// [`Error::Busy`], [`Error::TimedOut`], [`Error::Backend`].
-    pub fn granted(self, request: &Request, token: &Token) -> Result<Grant, Error> {
-        let Request { key, ttl, renew, hold, .. } = request.clone();
-        match self {
-            Self::Granted { sent, until, fence } => {
-                Ok(Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until })
-            }
-            Self::Busy => Err(Error::Busy { key }),
-            Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),
-            Self::Failed(fault) if fault.kind() == FaultKind::NoQuorum => {
-                Err(Error::NoQuorum { key, fault })
-            }
-            Self::Failed(fault) => {
-                Err(Error::Backend { key: Some(key), operation: Operation::Acquire, fault })
-            }
-        }
-    }
-}
-
 impl Acquire {
     /// Takes `request.key` with `token`; `limit` is the client's response deadline.
     #[must_use]
@@ -129,10 +91,12 @@ impl Acquire {
             ttl: request.ttl,
             fenced: request.fence,
             fence: None,
+            confirm: request.confirm.map(|confirm| confirm.of(request.ttl)),
             within: response_deadline(limit, request.ttl),
             began: now,
             deadline: (!request.wait.is_zero()).then(|| now + request.wait),
             waiting: Waiting::new(seed),
+            queued: Queued::not_yet(request),
             crowds: Arc::default(),
             crowd: Crowd::default(),
             next_id: 0,
@@ -173,6 +137,7 @@ impl Acquire {
     pub fn stand_in_line(&mut self) {
         if let State::New = self.state {
             self.state = State::InLine;
+            self.queued.begin();
         }
     }
 
@@ -214,7 +179,10 @@ impl Acquire {
         self.crowd.took(now.since(sent));
         self.waiting.begin(now, &mut self.crowd);
         match self.deadline {
-            Some(deadline) if now < deadline => self.state = State::Waiting,
+            Some(deadline) if now < deadline => {
+                self.state = State::Waiting;
+                self.queued.begin();
+            }
             _ => self.out_of_time(now),
         }
         self.crowds.learned(&self.key, self.crowd, now);
@@ -245,7 +213,7 @@ impl Acquire {
         if !fault.is_transient() {
             return self.finish(Acquired::Failed(fault));
         }
-        let lost_line = matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
+        let lost_line = fault.is_of_the_line();
         self.last = Last::Fault(fault);
         if lost_line && !self.retried_at_once {
             self.retried_at_once = true;
@@ -307,7 +275,9 @@ impl Machine for Acquire {
                 } else {
                     Op::Acquire { key, token, ttl }
                 };
-                Step::Send { id, route: Route::Commands, op, within: self.within }
+                let op = op.confirmed(self.confirm, self.within);
+                let within = op.within(self.within);
+                Step::Send { id, route: Route::Commands, op, within }
             }
             State::Late => {
                 let id = self.id();
@@ -345,6 +315,12 @@ impl Machine for Acquire {
                         self.granted(self.unsure_since.unwrap_or(self.began), now);
                     }
                     Ok(Verdict::Busy) => self.busy(sent, now),
+                    Ok(Verdict::Unconfirmed { acked, wanted, stays }) => {
+                        if stays {
+                            self.unsure_since.get_or_insert(sent);
+                        }
+                        self.finish(Acquired::NotReplicated { acked, wanted });
+                    }
                     // On some of several servers our token may stand all the same.
                     Ok(Verdict::Open(verdict)) if *verdict == Verdict::Busy => {
                         self.unsure_since.get_or_insert(sent);

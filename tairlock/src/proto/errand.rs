@@ -178,7 +178,7 @@ impl Errand {
         if fault.is_ambiguous() && self.op.action != Action::Read {
             self.unsure.get_or_insert_with(|| fault.clone());
         }
-        let lost_line = matches!(fault.kind(), FaultKind::Unreachable | FaultKind::NoReply);
+        let lost_line = fault.is_of_the_line();
         if fault.is_transient() && lost_line && !self.retried_at_once && now < self.deadline {
             self.retried_at_once = true;
             self.state = State::Idle(now);

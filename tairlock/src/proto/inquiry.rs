@@ -56,9 +56,10 @@ impl Machine for Inquiry {
         if !matches!(self.state, State::Asking(asked) if asked == id) {
             return;
         }
-        // A connection that died idle is no outage.
+        // A connection that died idle, or was there before a failover, is no outage.
         let again = reply.as_ref().err().is_some_and(|fault| {
-            fault.kind() == FaultKind::Unreachable && (self.repeatable || !fault.is_ambiguous())
+            let elsewhere = fault.kind() == FaultKind::Unreachable || fault.is_from_a_replica();
+            elsewhere && (self.repeatable || !fault.is_ambiguous())
         });
         self.state = if again && self.tries == 1 { State::Idle } else { State::Over(Some(reply)) };
     }

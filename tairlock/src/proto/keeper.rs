@@ -11,10 +11,11 @@ use std::{
 use ending::farewell;
 
 use super::{
-    Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, response_deadline,
+    Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, confirm,
+    response_deadline,
 };
 use crate::{
-    Fault, Token, Ttl,
+    Confirm, Fault, Token, Ttl,
     bell::Turn,
     lease::{Lease, LeaseState, LossReason},
     time::Timestamp,
@@ -46,6 +47,8 @@ struct Tenant {
     lease: Lease,
     ttl: Ttl,
     renew: bool,
+    /// Which copies must have a renewal before it counts.
+    confirm: Option<Confirm>,
     /// Until when the key is to stay at least.
     keep: Option<Timestamp>,
     in_flight: bool,
@@ -94,15 +97,17 @@ impl<R: Clone> Keeper<R> {
     ///
     /// After [`Keeper::close`] the grant is given back instead.
     pub fn admit(&mut self, grant: Grant, turn: Option<Turn>, now: Timestamp) -> (Lease, Tenancy) {
-        let Grant { key, token, ttl, renew, hold, fence, sent, until } = grant;
+        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding } = grant;
         let limit = hold.max.map_or(Timestamp::NEVER, |max| sent + max);
-        let lease = Lease::new(key, token, fence, until, limit, turn);
+        let lease = Lease::new(key, token, fence, until, limit, turn, holding);
         let due = if renew { sent + ttl.renewal_after() } else { until };
         let id = self.id();
         let due = due.min(lease.until());
         let keep = hold.min.map(|min| now + min);
         let in_flight = false;
-        self.tenants.insert(id, Tenant { lease: lease.clone(), ttl, renew, keep, in_flight, due });
+        let kept = lease.clone();
+        let tenant = Tenant { lease: kept, ttl, renew, confirm, keep, in_flight, due };
+        self.tenants.insert(id, tenant);
         self.agenda.push(Reverse((due, id)));
         let tenancy = Tenancy { id, ttl, keep };
         if self.closing {
@@ -197,9 +202,10 @@ impl<R: Clone> Keeper<R> {
     }
 
     /// Takes the tenants out of the agenda that are due, and those that soon will be: they fill a
-    /// batch that is sent anyway.
+    /// batch that is sent anyway. All of a batch are confirmed alike, as that is asked for once.
     fn collect(&mut self, now: Timestamp) -> Vec<u64> {
         let (mut batch, mut not_now, mut overdue) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut alike, mut others) = (None, Vec::new());
         while let Some(&Reverse((at, id))) = self.agenda.peek() {
             let Some(tenant) = self.tenants.get_mut(&id).filter(|tenant| tenant.due == at) else {
                 if self.errands.contains_key(&id) || self.stays.contains_key(&id) {
@@ -210,13 +216,21 @@ impl<R: Clone> Keeper<R> {
             };
             let early =
                 if batch.is_empty() { Duration::ZERO } else { tenant.ttl.as_duration() / 30 };
-            if at > now + early || batch.len() == BATCH {
+            if at > now + early || batch.len() == BATCH || others.len() == BATCH {
                 break;
             }
             self.agenda.pop();
+            if !batch.is_empty() && alike != Some(tenant.confirm) {
+                others.push(Reverse((at, id)));
+                continue;
+            }
             match tenant.lease.state_at(now) {
                 // Its key may have most of a TTL to live, and nobody is to hold it any more.
                 LeaseState::Lost(LossReason::MaxHold) => {
+                    overdue.extend(self.tenants.remove(&id));
+                }
+                // The server has what its copies have not, and would keep others out for no one.
+                LeaseState::Lost(LossReason::Unreachable) if tenant.confirm.is_some() => {
                     overdue.extend(self.tenants.remove(&id));
                 }
                 LeaseState::Lost(_) | LeaseState::Released => {
@@ -224,6 +238,7 @@ impl<R: Clone> Keeper<R> {
                 }
                 _ if tenant.renew && !tenant.in_flight && !tenant.lease.is_at_its_limit() => {
                     tenant.in_flight = true;
+                    alike = Some(tenant.confirm);
                     batch.push(id);
                 }
                 // It has no renewal, or one that is under way; look again when the lease ends. Which may
@@ -231,6 +246,7 @@ impl<R: Clone> Keeper<R> {
                 _ => not_now.push(id),
             }
         }
+        self.agenda.extend(others);
         for id in not_now {
             self.schedule(id, Timestamp::NEVER);
         }
@@ -241,11 +257,13 @@ impl<R: Clone> Keeper<R> {
     }
 
     fn renew(&mut self, ids: Vec<u64>, now: Timestamp) -> Step<(), Option<R>> {
-        let mut within = self.limit;
+        let (mut within, mut confirm) = (self.limit, None::<Confirm>);
         let mut renewals = Vec::with_capacity(ids.len());
         for id in &ids {
             if let Some(tenant) = self.tenants.get(id) {
                 within = response_deadline(within, tenant.ttl);
+                let asked = tenant.confirm.map(|confirm| confirm.of(tenant.ttl));
+                confirm = confirm.into_iter().chain(asked).min_by_key(|confirm| confirm.limit());
                 renewals.push(Renewal {
                     key: tenant.lease.key().clone(),
                     token: tenant.lease.token().clone(),
@@ -258,7 +276,9 @@ impl<R: Clone> Keeper<R> {
         }
         let id = SendId(self.id());
         self.flights.insert(id, Flight::Renewals { ids, sent: now });
-        Step::Send { id, route: None, op: Op::RenewMany(renewals), within }
+        let op = Op::RenewMany(renewals).confirmed(confirm, within);
+        let within = op.within(within);
+        Step::Send { id, route: None, op, within }
     }
 
     fn renewed(&mut self, id: u64, reply: Result<Verdict, Fault>, sent: Timestamp, now: Timestamp) {
@@ -287,8 +307,8 @@ impl<R: Clone> Keeper<R> {
                 lease.pass_turn();
                 self.tenants.remove(&id);
             }
-            Ok(_) | Err(_) => {
-                lease.doubt();
+            unclear => {
+                lease.doubt(confirm::why(unclear).as_ref());
                 self.schedule(id, now + ttl.as_duration() / 12);
             }
         }

@@ -6,16 +6,20 @@
 
 mod acquire;
 mod backoff;
+mod confirm;
 mod crowd;
 mod errand;
 mod hub;
 mod inquiry;
+mod journey;
 mod keeper;
 mod pace;
 mod quorum;
+mod redirect;
 mod tenancy;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod update;
 mod waiting;
 
@@ -23,18 +27,23 @@ use std::time::Duration;
 
 pub use acquire::{Acquire, Acquired};
 pub use backoff::Backoff;
+pub use confirm::{Confirmed, Confirming};
 pub use crowd::{Crowd, Crowds};
 pub use errand::{Deed, Errand, Outcome};
 pub use hub::{Hear, Hearing, Hub, News};
 pub use inquiry::Inquiry;
+pub use journey::{Journey, Leg};
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
-pub use quorum::{Quorum, Round, Unheard, Via};
+pub use quorum::{Quorum, Roll, Round, Unheard, Via};
+pub use redirect::Redirect;
 pub use tenancy::{Grant, Tenancy, Undo};
+pub use topology::{Address, Range, Topology};
 pub use update::{Update, Updated};
 
+pub use crate::report::Holding;
 use crate::{
-    Fault, Key, Token, Ttl,
+    Confirm, Fault, Key, Token, Ttl,
     time::Timestamp,
     value::{FencedAction, FencedValue, Stored, ValueOp},
 };
@@ -145,6 +154,65 @@ pub enum Op {
     Value(ValueOp),
     /// Ask about the fenced value under a key, or write it.
     Fenced(Key, FencedAction),
+    /// A grant, or renewals, that count only once copies have them. Sent by a [`Confirming`], as its steps.
+    Confirmed(Box<Confirmed>),
+    /// How many copies have what was last written on this connection?
+    Copies {
+        /// What that was about.
+        key: Key,
+        /// Which copies, and how long they have.
+        confirm: Confirm,
+    },
+}
+
+impl Op {
+    /// The same, `confirmed` by copies if that is asked for.
+    #[must_use]
+    pub fn confirmed(self, confirm: Option<Confirm>, each: Duration) -> Self {
+        match confirm {
+            Some(confirm) => Self::Confirmed(Box::new(Confirmed { op: self, confirm, each })),
+            None => self,
+        }
+    }
+
+    /// How long all of it may take, where each reply may take as long as `each`.
+    #[must_use]
+    pub fn within(&self, each: Duration) -> Duration {
+        match self {
+            Self::Confirmed(confirmed) => confirmed.within(),
+            _ => each,
+        }
+    }
+
+    /// How long to wait for the first reply, or for a connection to ask on, if all of it may take `within`.
+    #[must_use]
+    pub fn patience(&self, within: Duration) -> Duration {
+        match self {
+            Self::Confirmed(confirmed) => confirmed.each.min(within),
+            _ => within,
+        }
+    }
+}
+
+impl Op {
+    /// The key that it is about; `None` for a batch, which is about several.
+    #[must_use]
+    pub const fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Acquire { key, .. }
+            | Self::AcquireFenced { key, .. }
+            | Self::Release { key, .. }
+            | Self::Retain(Renewal { key, .. })
+            | Self::Inspect(key)
+            | Self::ForceRelease(key)
+            | Self::Remaining { key }
+            | Self::Value(ValueOp { key, .. })
+            | Self::Fenced(key, _)
+            | Self::Copies { key, .. } => Some(key),
+            Self::Confirmed(confirmed) => confirmed.op.key(),
+            Self::RenewMany(_) => None,
+        }
+    }
 }
 
 /// One lease of a batch that is to be prolonged.
@@ -211,6 +279,17 @@ pub enum Verdict {
     Refused(u64),
     /// To the removal of a value: done.
     Removed,
+    /// To [`Op::Copies`]: so many have it, of those that were asked for.
+    Copies(u32),
+    /// To [`Op::Confirmed`]: it was granted, and fewer copies than wanted have it.
+    Unconfirmed {
+        /// How many have it.
+        acked: u32,
+        /// How many were to have it.
+        wanted: u32,
+        /// Whether the token of a grant may still stand there: taking it back failed.
+        stays: bool,
+    },
     /// From several servers: this, but not all have answered, and our token may stand on one of them.
     Open(Box<Self>),
     /// To [`Op::RenewMany`]: one answer for each, in order.

@@ -57,6 +57,17 @@ impl Quorum {
         self.nodes - self.needed
     }
 
+    /// Whether enough servers are left where `faults` came from some of them.
+    ///
+    /// # Errors
+    /// What the faults come to, if not.
+    pub fn bears(self, faults: &[Fault]) -> Result<(), Fault> {
+        if faults.len() <= self.spare() {
+            return Ok(());
+        }
+        Err(no_quorum(self, faults.iter(), false))
+    }
+
     /// How long one server has, of the time that an operation has: a round that is to be taken back takes
     /// twice as long.
     fn patience(within: Duration) -> Duration {
@@ -73,6 +84,33 @@ pub struct Via {
     /// not answered may be under way on it, and on another one would be overtaken. Where that connection
     /// is gone, the answer is a fault, and nothing is sent.
     pub same: bool,
+}
+
+/// Which server answers at each place, so that none is counted twice: two names may lead to one.
+#[derive(Debug)]
+pub struct Roll(Vec<Option<Box<str>>>);
+
+impl Roll {
+    /// Nobody is known.
+    #[must_use]
+    pub fn new(quorum: Quorum) -> Self {
+        Self(vec![None; quorum.nodes])
+    }
+
+    /// At place `node` the server called `id` answers; one that restarts has a new name.
+    ///
+    /// # Errors
+    /// The place where the same server has answered.
+    pub fn enter(&mut self, node: usize, id: Option<&str>) -> Result<(), usize> {
+        if let Some(id) = id
+            && let Some(other) = self.0.iter().position(|known| known.as_deref() == Some(id))
+            && other != node
+        {
+            return Err(other);
+        }
+        self.0[node] = id.map(Into::into);
+        Ok(())
+    }
 }
 
 /// What a caller's rounds so far leave behind: which servers have not answered a release.
@@ -94,10 +132,20 @@ pub struct Round {
     task: Task,
     unheard: Unheard,
     to_send: Vec<(usize, Op)>,
-    flights: Vec<(SendId, usize)>,
+    flights: Vec<Flight>,
+    /// Who has been asked twice, as the connection broke.
+    again: Vec<bool>,
     next_id: u64,
     /// It is decided; who has not answered by then is not waited for.
     linger: Option<Timestamp>,
+}
+
+/// What was sent and is not answered.
+#[derive(Debug)]
+struct Flight {
+    id: SendId,
+    node: usize,
+    op: Op,
 }
 
 #[derive(Debug)]
@@ -138,7 +186,8 @@ impl Round {
             _ => (0..quorum.nodes).rev().map(|node| (node, op.clone())).collect(),
         };
         let (within, flights) = (Quorum::patience(within), Vec::with_capacity(quorum.nodes));
-        Self { within, task, unheard, to_send, flights, next_id: 0, linger: None }
+        let again = vec![false; quorum.nodes];
+        Self { within, task, unheard, to_send, flights, again, next_id: 0, linger: None }
     }
 
     /// What to begin the caller's next round with.
@@ -179,7 +228,7 @@ impl Machine for Round {
             }
             self.next_id += 1;
             let id = SendId(self.next_id);
-            self.flights.push((id, node));
+            self.flights.push(Flight { id, node, op: op.clone() });
             return Step::Send { id, route: Via { node, same }, op, within: self.within };
         }
         // Every answer has its own deadline.
@@ -200,22 +249,22 @@ impl Machine for Round {
 
     fn handle(&mut self, event: Event, now: Timestamp) {
         let Event::Reply(id, reply) = event else { return };
-        let Some(at) = self.flights.iter().position(|(flight, _)| *flight == id) else { return };
-        let (_, node) = self.flights.swap_remove(at);
+        let Some(at) = self.flights.iter().position(|flight| flight.id == id) else { return };
+        let Flight { node, op, .. } = self.flights.swap_remove(at);
+        let broke = |fault: &Fault| fault.kind() == FaultKind::Unreachable && fault.is_ambiguous();
+        if reply.as_ref().is_err_and(broke) && !std::mem::replace(&mut self.again[node], true) {
+            // A connection that died idle is no outage.
+            return self.to_send.push((node, op));
+        }
+        let gives_back = matches!(op, Op::Release { .. });
+        if gives_back && reply.is_ok() {
+            self.unheard.0[node] = false;
+        }
         let next = match &mut self.task {
-            Task::Acquire(acquire) => {
-                if acquire.is_undoing(id) && reply.is_ok() {
-                    self.unheard.0[node] = false;
-                }
-                acquire.heard(node, id, reply)
-            }
+            Task::Acquire(acquire) if gives_back => acquire.undone(node, &reply),
+            Task::Acquire(acquire) => acquire.heard(node, reply),
             Task::Renew(renew) => renew.heard(node, reply),
-            Task::Release(release) => {
-                if reply.is_ok() {
-                    self.unheard.0[node] = false;
-                }
-                release.heard(node, reply)
-            }
+            Task::Release(release) => release.heard(node, reply),
             Task::Refused(_) => Next::Done,
         };
         self.act(next, now);
@@ -234,6 +283,10 @@ fn refused(op: &Op) -> Fault {
         }
         Op::Inspect(_) | Op::ForceRelease(_) => {
             "a quorum has no one server to look at; ask each of its servers, by a client of its own"
+        }
+        Op::Confirmed(_) => {
+            "a quorum is not confirmed by replicas: that enough of its servers have the lock is the \
+             confirmation; ask for it without `confirm`"
         }
         _ => "a quorum has no such operation",
     };

@@ -1,6 +1,6 @@
 //! What is put into a keeper's hands: a grant to keep, or a token to undo.
 
-use crate::{Key, Token, Ttl, options::Hold, time::Timestamp};
+use crate::{Confirm, Key, Token, Ttl, options::Hold, report::Holding, time::Timestamp};
 
 /// Names a lease that the keeper keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ impl Tenancy {
 }
 
 /// What an acquire was granted.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Grant {
     /// The lock.
     pub key: Key,
@@ -32,12 +32,16 @@ pub struct Grant {
     pub renew: bool,
     /// For how long to hold it at least and at most.
     pub hold: Hold,
+    /// Which copies have it, and must have every renewal.
+    pub confirm: Option<Confirm>,
     /// The fence that was issued with it.
     pub fence: Option<u64>,
     /// When the command that won was sent.
     pub sent: Timestamp,
     /// Until when it is surely ours.
     pub until: Timestamp,
+    /// What is told of it; the default is nothing.
+    pub holding: Holding,
 }
 
 /// A token that may stand on the server and must not.

@@ -1,5 +1,6 @@
 //! The machines on the embedded store, in virtual time: every reply, loss and delay is the test's own.
 
+mod confirming;
 mod holding;
 mod keeper;
 

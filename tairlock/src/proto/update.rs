@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{Errand, Event, Machine, Outcome, Pace, Step, backoff::SplitMix64};
 use crate::{
     Error, Fault, Operation,
+    report::{Changed, Changing},
     time::Timestamp,
     value::{
         Action, Change, Known, LAST_VERSION, Mark, Stored, ValueOp, ValueRequest,
@@ -30,6 +31,7 @@ pub struct Update {
     random: SplitMix64,
     pace: Pace,
     attempts: u32,
+    changing: Changing,
     known: Known,
     /// Whether what is known was seen since the update began.
     fresh: bool,
@@ -114,6 +116,7 @@ impl Update {
             random,
             pace,
             attempts: 0,
+            changing: Changing::begin(request.name),
             known,
             fresh: false,
             state: State::Idle(now),
@@ -167,6 +170,7 @@ impl Update {
             }
         };
         self.attempts += 1;
+        self.changing.attempt();
         self.state = State::Writing(self.errand(action, now));
     }
 
@@ -176,6 +180,14 @@ impl Update {
     }
 
     fn finish(&mut self, updated: Updated) {
+        match updated {
+            Updated::Compute(_) => {}
+            Updated::Committed => self.changing.over(Changed::Committed),
+            Updated::Unchanged => self.changing.over(Changed::Unchanged),
+            Updated::Exhausted { .. } => self.changing.over(Changed::Exhausted),
+            Updated::Failed(..) => self.changing.over(Changed::Failed),
+            Updated::Unknown(_) => self.changing.over(Changed::Unknown),
+        }
         self.state = State::Over(Some(updated));
     }
 
@@ -220,6 +232,7 @@ impl Update {
             Outcome::Failed(fault) => self.fail(Operation::of(&op.action), fault),
             Outcome::Unknown(fault) => self.finish(Updated::Unknown(fault)),
             Outcome::Conflict(_) | Outcome::Read(_) => {
+                self.changing.conflict();
                 self.fresh = true;
                 let again = now + self.pace.after_conflict();
                 if self.attempts >= self.request.attempts || again >= self.deadline {

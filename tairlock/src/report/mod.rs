@@ -1,13 +1,35 @@
-//! Where an error goes that a function's return type has no room for: to the program's log.
+//! What a production service sees of its locks: spans, events and metrics, decided here for both drivers.
+//!
+//! Drivers, machines and leases say what happened; what that is called, how it is labelled and when it is
+//! worth an event is said in this folder, and listed for users in `docs/observability.md`. Without the
+//! features `tracing` and `metrics` all of it is empty.
 
-use crate::Error;
+mod asking;
+mod changing;
+mod holding;
+mod words;
 
-/// Tells of an error that nobody is answered with.
+#[cfg(feature = "metrics")]
+mod counted;
+#[cfg(not(feature = "metrics"))]
+#[path = "uncounted.rs"]
+mod counted;
+
 #[cfg(feature = "tracing")]
-pub(crate) fn unsaid(error: &Error) {
-    tracing::error!(target: "tairlock", %error, "a function under a lock had no way to return this");
-}
-
-/// Without `tracing` there is no log.
+mod told;
 #[cfg(not(feature = "tracing"))]
-pub(crate) const fn unsaid(_error: &Error) {}
+#[path = "untold.rs"]
+mod told;
+
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+mod watch;
+#[cfg(not(any(feature = "tracing", feature = "metrics")))]
+#[path = "unwatched.rs"]
+mod watch;
+
+pub(crate) use asking::Queued;
+pub use asking::{Asking, declined};
+pub(crate) use changing::{Changed, Changing};
+pub use counted::describe;
+pub use holding::Holding;
+pub(crate) use told::{Entered, skipped, unsaid};

@@ -27,6 +27,8 @@ pub struct ValueRequest {
     pub within: Duration,
     /// How it pauses between attempts.
     pub pacing: Pacing,
+    /// What the value is called in metrics.
+    pub name: Option<&'static str>,
 }
 
 impl ValueRequest {
@@ -41,6 +43,7 @@ impl ValueRequest {
             attempts: DEFAULT_ATTEMPTS,
             within: DEFAULT_WITHIN,
             pacing: Pacing::DEFAULT,
+            name: None,
         }
     }
 
@@ -117,6 +120,12 @@ macro_rules! __versioned_setters {
         /// 5 s. A server that does not answer can prolong it by one response deadline.
         pub fn within(self, within: ::core::time::Duration) -> Self {
             self.set(|request| request.within(within))
+        }
+
+        /// What the value is called in metrics: a constant, so that they stay few whatever the keys
+        /// are. Defaults to none.
+        pub fn name(self, name: &'static str) -> Self {
+            self.set(|request| Ok($crate::value::ValueRequest { name: Some(name), ..request }))
         }
 
         /// For measurements of other pauses than the ones that were chosen.

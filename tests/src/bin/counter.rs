@@ -13,7 +13,10 @@ fn main() {
         "tasks" => in_tasks::run(url, programs, many, often),
         _ => in_threads::run(url, programs, many, often),
     };
-    println!("{added}");
+    #[expect(clippy::print_stdout, reason = "it is what the program is for")]
+    {
+        println!("{added}");
+    }
 }
 
 mod in_tasks {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use tairlock::{
-    FaultKind, Key, Token, Ttl,
+    Confirm, FaultKind, Key, Token, Ttl,
     memory::Condition,
     proto::{Op, Renewal, Seen, Verdict},
 };
@@ -56,6 +56,11 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
         2 => key.clone().prop_map(|key| Asked {
             keys: vec![key.clone()],
             op: Op::Remaining { key },
+        }),
+        1 => key.clone().prop_map(|key| Asked {
+            keys: vec![key.clone()],
+            // Of none, as others are waited for.
+            op: Op::Copies { key, confirm: Confirm::none() },
         }),
         6 => value::about(key).prop_map(|op| Asked {
             keys: vec![op.key.clone()],

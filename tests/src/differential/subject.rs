@@ -22,6 +22,9 @@ const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX
 
 const FENCED: (Question, &[&str]) = (Question::AcquireFenced, &["EVALSHA"]);
 const FENCED_VALUE: (Question, &[&str]) = (Question::Fenced, &["EVALSHA"]);
+const REPLICAS: (Question, &[&str]) = (Question::Replicas, &["WAIT"]);
+/// Where there is one.
+const FILES: (Question, &[&str]) = (Question::Files, &["WAITAOF"]);
 const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
 const FORCE_RELEASE: (Question, &[&str]) =
     (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
@@ -45,6 +48,8 @@ pub const SUBJECTS: &[Subject] = &[
             REMAINING,
             HASH,
             FENCED_VALUE,
+            REPLICAS,
+            FILES,
         ],
     },
     Subject {
@@ -61,6 +66,8 @@ pub const SUBJECTS: &[Subject] = &[
             REMAINING,
             HASH,
             FENCED_VALUE,
+            REPLICAS,
+            FILES,
         ],
     },
     Subject {
@@ -77,6 +84,8 @@ pub const SUBJECTS: &[Subject] = &[
             REMAINING,
             HASH,
             FENCED_VALUE,
+            REPLICAS,
+            FILES,
         ],
     },
     Subject {
@@ -93,6 +102,8 @@ pub const SUBJECTS: &[Subject] = &[
             REMAINING,
             HASH,
             FENCED_VALUE,
+            REPLICAS,
+            FILES,
         ],
     },
     Subject {
@@ -109,6 +120,8 @@ pub const SUBJECTS: &[Subject] = &[
             REMAINING,
             TAIRSTRING,
             FENCED_VALUE,
+            REPLICAS,
+            FILES,
         ],
     },
     Subject {
@@ -125,6 +138,8 @@ pub const SUBJECTS: &[Subject] = &[
             REMAINING,
             TAIRSTRING,
             FENCED_VALUE,
+            REPLICAS,
+            FILES,
         ],
     },
 ];

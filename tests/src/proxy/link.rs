@@ -113,6 +113,9 @@ fn take_commands(
     let mut forward = Vec::new();
     let mut guard = shared.lock();
     let State { faults, record, links, .. } = &mut *guard;
+    if links.get(&id).is_some_and(|link| link.replies.replicates()) {
+        return Ok((std::mem::take(buf), true));
+    }
     while let Some((words, len)) = resp::command(buf)? {
         let bytes: Vec<u8> = buf.drain(..len).collect();
         let Some(link) = links.get_mut(&id).filter(|link| !link.closed) else {
@@ -120,6 +123,12 @@ fn take_commands(
         };
         if words.is_empty() {
             continue;
+        }
+        if words[0].eq_ignore_ascii_case(b"PSYNC") {
+            // From here on the connection carries replication, which has no replies.
+            link.replies.replicate();
+            forward.extend(bytes);
+            break;
         }
         if !link.in_trip {
             link.in_trip = true;
@@ -161,6 +170,9 @@ fn back(shared: &Shared, id: usize, mut server: TcpStream) {
         };
         if black_hole {
             link.replies.stall();
+        }
+        if link.replies.replicates() {
+            link.replies.send(std::mem::take(&mut buf), delay, false);
         }
         loop {
             match resp::frame(&buf) {

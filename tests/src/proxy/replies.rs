@@ -23,6 +23,8 @@ pub(super) struct Replies {
     stalled: bool,
     /// RESP2's messages to subscribers look like replies, and come only to those.
     subscribed: bool,
+    /// A replica is at the other end: what comes is no reply.
+    replicates: bool,
 }
 
 #[derive(Debug)]
@@ -42,6 +44,15 @@ impl Replies {
     pub(super) fn stall(&mut self) {
         self.stalled = true;
         self.outgoing.clear();
+    }
+
+    /// A replica asked for the data, which comes in a form of its own.
+    pub(super) fn replicate(&mut self) {
+        self.replicates = true;
+    }
+
+    pub(super) fn replicates(&self) -> bool {
+        self.replicates
     }
 
     pub(super) fn next(&self) -> Option<&Outgoing> {
@@ -113,7 +124,7 @@ impl Replies {
         }
     }
 
-    fn send(&mut self, bytes: Vec<u8>, delay: Duration, last: bool) {
+    pub(super) fn send(&mut self, bytes: Vec<u8>, delay: Duration, last: bool) {
         if !self.stalled {
             self.outgoing.push_back(Outgoing { due: Instant::now() + delay, bytes, last });
             self.stalled = last;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::certificates::Certificates;
 use super::journal::Journal;
-use super::{Error, Server, folder, start};
+use super::{Error, Ports, Server, folder, start};
 use crate::binaries::Binary;
 
 /// The settings of a [`Server`] to be. Without any: no persistence, no password, TCP only.
@@ -18,8 +19,10 @@ pub struct Builder {
     settings: Vec<Vec<String>>,
     modules: Vec<PathBuf>,
     sentinel: bool,
-    pub(super) password: Option<String>,
+    pub(crate) password: Option<String>,
     pub(super) unix_socket: bool,
+    tls: Option<Certificates>,
+    pub(super) tls_cluster: bool,
 }
 
 impl Builder {
@@ -31,6 +34,8 @@ impl Builder {
             sentinel: false,
             password: None,
             unix_socket: false,
+            tls: None,
+            tls_cluster: false,
         }
     }
 
@@ -55,6 +60,19 @@ impl Builder {
     pub fn unix_socket(mut self) -> Self {
         self.unix_socket = true;
         self
+    }
+
+    /// TLS on a port of its own, beside the plain one: [`Server::tls_url`]. Of the servers here,
+    /// Debian's Redis 7 alone is built with it.
+    pub fn tls(mut self, certificates: &Certificates) -> Self {
+        self.tls = Some(certificates.clone());
+        self
+    }
+
+    /// TLS among the nodes of a cluster too, which then tell clients of their ports for TLS.
+    pub fn tls_cluster(mut self, certificates: &Certificates) -> Self {
+        self.tls_cluster = true;
+        self.tls(certificates).config(["tls-cluster", "yes"]).config(["tls-replication", "yes"])
     }
 
     /// A module to load.
@@ -93,10 +111,13 @@ impl Builder {
         let binary = self.binary.find()?;
         let dir = folder::create()?;
         let journal = Journal::default();
-        for port in ports().take(50) {
-            let child = start(&self, &binary, port, &dir, &journal)?;
+        let mut free = ports();
+        for _ in 0..50 {
+            let (port, tls) = (free.next(), self.tls.as_ref().and_then(|_| free.next()));
+            let ports = Ports { plain: port.unwrap_or_default(), tls };
+            let child = start(&self, &binary, ports, &dir, &journal)?;
             if let Some(child) = child {
-                return Ok(Server { config: self, binary, child, port, dir, journal });
+                return Ok(Server { config: self, binary, child, ports, dir, journal });
             }
         }
         Err(Error::NotReady { log: journal.text() })
@@ -116,6 +137,13 @@ impl Builder {
         }
         if self.unix_socket {
             lines.push(vec!["unixsocket".into(), dir.join("socket").display().to_string()]);
+        }
+        if let Some(tls) = &self.tls {
+            // Clients need no certificate of their own, unless a test says so later.
+            lines.push(vec!["tls-auth-clients".into(), "no".into()]);
+            for (setting, file) in tls.settings() {
+                lines.push(vec![setting.into(), file.display().to_string()]);
+            }
         }
         for module in &self.modules {
             lines.push(vec!["loadmodule".into(), module.display().to_string()]);

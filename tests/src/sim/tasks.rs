@@ -237,7 +237,10 @@ impl World {
             _ => (sent, until),
         };
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
-        let grant = Grant { key, token: token.clone(), ttl, renew, hold, fence, sent, until };
+        let (own, confirm) = (token.clone(), None);
+        let holding = tairlock::proto::Holding::default();
+        let grant =
+            Grant { key, token: own, ttl, renew, hold, confirm, fence, sent, until, holding };
         let ((lease, tenancy), closed) =
             self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);
@@ -266,6 +269,8 @@ impl World {
             Acquired::Busy => last == Last::Busy && !waits,
             Acquired::TimedOut { .. } => matches!(last, Last::Busy | Last::Nothing) && waits,
             Acquired::Failed(_) => matches!(last, Last::Fault | Last::Grant),
+            // Nobody asked for copies.
+            Acquired::NotReplicated { .. } => false,
         };
         let first = attempt.turn.as_ref().is_none_or(tairlock::bell::Turn::has_come);
         let took = self.now.since(attempt.began);

@@ -4,14 +4,14 @@ use std::future::Future;
 
 use tairlock::{
     Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Wake,
-    Written,
+    Written, doctor::Report,
 };
 
 use super::{
     Ask, Config, Held, Locks, Value, Wish, asked,
     values::{told, value},
 };
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// Something that runs a future to its end.
 pub(super) trait Executor: Clone + Send + Sync + 'static {
@@ -34,10 +34,15 @@ pub(super) fn client<E: Executor>(
     if config.polls {
         builder = builder.wake(Wake::Poll);
     }
-    builder = match (place, &config.url) {
-        (_, Some(url)) => builder.url(url),
-        (Place::Memory(store), None) => builder.store(store.clone()),
-        (Place::Real(_), None) => builder.url(place.url().expect("is real")),
+    if let Some(confirm) = config.confirm {
+        builder = builder.confirm(confirm);
+    }
+    builder = match config.at().unwrap_or_else(|| place.at()) {
+        At::Store(store) => builder.store(store),
+        At::Url(url) => builder.url(url),
+        At::Cluster(urls) => builder.cluster(urls),
+        At::Sentinel(primary, sentinels) => builder.sentinel(primary, sentinels),
+        At::Quorum(urls) => builder.quorum(urls),
     };
     let client = executor.block_on(builder.build())?;
     Ok(Box::new(AsyncLocks { client, executor }))
@@ -95,6 +100,10 @@ impl<E: Executor> Locks for AsyncLocks<E> {
         let value = told!(self.client.versioned_with(&wish.key, Codec::BYTES), wish);
         let (client, wish, executor) = (self.client.clone(), wish.clone(), self.executor.clone());
         Box::new(AsyncValue { value, client, wish, executor })
+    }
+
+    fn doctor(&self) -> Result<Report, Error> {
+        self.executor.block_on(self.client.doctor())
     }
 
     fn close(&self) -> bool {

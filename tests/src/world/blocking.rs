@@ -1,13 +1,13 @@
 //! The blocking driver.
 
-use tairlock::{Codec, Error, Holder, Lease, Release, Snapshot, Wake, Written};
+use tairlock::{doctor::Report, Codec, Error, Holder, Lease, Release, Snapshot, Wake, Written};
 use tairlock_sync::{Client, Lock, LockGuard, Versioned};
 
 use super::{
     Ask, Config, Held, Locks, Value, Wish, World,
     values::{told, value},
 };
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// The blocking driver.
 #[derive(Debug, Default)]
@@ -29,10 +29,15 @@ impl World for Blocking {
         if config.polls {
             builder = builder.wake(Wake::Poll);
         }
-        builder = match (place, &config.url) {
-            (_, Some(url)) => builder.url(url),
-            (Place::Memory(store), None) => builder.store(store.clone()),
-            (Place::Real(_), None) => builder.url(place.url().expect("is real")),
+        if let Some(confirm) = config.confirm {
+            builder = builder.confirm(confirm);
+        }
+        builder = match config.at().unwrap_or_else(|| place.at()) {
+            At::Store(store) => builder.store(store),
+            At::Url(url) => builder.url(url),
+            At::Cluster(urls) => builder.cluster(urls),
+            At::Sentinel(primary, sentinels) => builder.sentinel(primary, sentinels),
+            At::Quorum(urls) => builder.quorum(urls),
         };
         Ok(Box::new(BlockingLocks(builder.build()?)))
     }
@@ -80,6 +85,10 @@ impl Locks for BlockingLocks {
     fn value(&self, wish: &Wish) -> Box<dyn Value> {
         let value = told!(self.0.versioned_with(&wish.key, Codec::BYTES), wish);
         Box::new(BlockingValue { value, client: self.0.clone(), wish: wish.clone() })
+    }
+
+    fn doctor(&self) -> Result<Report, Error> {
+        self.0.doctor()
     }
 
     fn close(&self) -> bool {

@@ -6,7 +6,7 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Error, Holder, Lease, Release, Written};
+use tairlock::{Confirm, Error, Holder, Lease, Release, Written, doctor::Report};
 pub use values::{Change, Value, Wish};
 
 /// The lock that `$ask` asks `$client` for.
@@ -15,18 +15,24 @@ macro_rules! asked {
         let ask: &super::Ask = $ask;
         let mut lock = $client.lock(&ask.key).ttl(ask.ttl).wait(ask.wait).renew(ask.renew);
         lock = lock.fence(ask.fence);
+        if let Some(name) = ask.name {
+            lock = lock.name(name);
+        }
         if let Some(max) = ask.max_hold {
             lock = lock.max_hold(max);
         }
         if let Some(min) = ask.min_hold {
             lock = lock.min_hold(min);
         }
+        if let Some(confirm) = ask.confirm {
+            lock = lock.confirm(confirm);
+        }
         lock
     }};
 }
 use asked;
 
-use crate::place::Place;
+use crate::place::{At, Place};
 
 /// Declares the worlds: a module each, [`all`] of them, and `for_each_world!`. The first argument is a
 /// dollar sign, for the macro that this one makes.
@@ -81,10 +87,20 @@ pub struct Config {
     pub label: Option<&'static str>,
     /// Instead of the place's own address.
     pub url: Option<String>,
+    /// The same, of several servers.
+    pub at: Option<At>,
     /// Instead of the default response deadline.
     pub response: Option<Duration>,
     /// It polls for locks that others hold.
     pub polls: bool,
+    /// What its locks are confirmed by.
+    pub confirm: Option<Confirm>,
+}
+
+impl Config {
+    fn at(&self) -> Option<At> {
+        self.url.clone().map(At::Url).or_else(|| self.at.clone())
+    }
 }
 
 /// A client.
@@ -112,6 +128,9 @@ pub trait Locks: Send + Sync {
 
     /// A handle on a versioned value, as the driver's `versioned`.
     fn value(&self, wish: &Wish) -> Box<dyn Value>;
+
+    /// As the driver's `doctor`.
+    fn doctor(&self) -> Result<Report, Error>;
 
     /// As the driver's `close`.
     fn close(&self) -> bool;
@@ -146,6 +165,10 @@ pub struct Ask {
     pub max_hold: Option<Duration>,
     /// See the driver's `Lock`.
     pub min_hold: Option<Duration>,
+    /// See the driver's `Lock`.
+    pub confirm: Option<Confirm>,
+    /// See the driver's `Lock`.
+    pub name: Option<&'static str>,
 }
 
 impl Ask {
@@ -162,7 +185,15 @@ impl Ask {
             fence: false,
             max_hold,
             min_hold,
+            confirm: None,
+            name: None,
         }
+    }
+
+    /// Under this name in spans and metrics.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// With this TTL, in milliseconds.
@@ -193,6 +224,12 @@ impl Ask {
     #[must_use]
     pub fn min_hold(self, ms: u64) -> Self {
         Self { min_hold: Some(Duration::from_millis(ms)), ..self }
+    }
+
+    /// Confirmed so.
+    #[must_use]
+    pub fn confirm(self, confirm: Confirm) -> Self {
+        Self { confirm: Some(confirm), ..self }
     }
 
     /// Not to be renewed.

@@ -7,6 +7,7 @@ mod idempotency;
 mod leaving;
 mod refusals;
 mod replaying;
+mod scraping;
 mod selling;
 mod services;
 mod shops;

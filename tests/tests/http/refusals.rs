@@ -19,6 +19,7 @@ use crate::{
 const TABLE: &[(&str, u16, Option<&str>)] = &[
     ("busy", 423, Some("1")),
     ("timed-out", 423, Some("1")),
+    ("not-replicated", 503, Some("2")),
     ("lost", 503, None),
     ("maybe-committed", 503, None),
     ("conflict", 409, None),
@@ -54,6 +55,7 @@ pub(crate) fn named(kind: &str) -> Refusal {
     match kind {
         "busy" => Error::Busy { key: key() }.into(),
         "timed-out" => Error::TimedOut { key: key(), waited }.into(),
+        "not-replicated" => Error::NotReplicated { key: key(), acked: 0, wanted: 1 }.into(),
         "lost" => Error::Lost { key: key(), reason: LossReason::Expired }.into(),
         "maybe-committed" => {
             Error::MaybeCommitted { key: key(), fault: fault(FaultKind::NoReply) }.into()
@@ -67,6 +69,7 @@ pub(crate) fn named(kind: &str) -> Refusal {
         "unavailable" => backend(FaultKind::Unreachable).into(),
         "out-of-memory" => backend(FaultKind::OutOfMemory).into(),
         "misconfigured" => backend(FaultKind::Permission).into(),
+        "no-quorum" => Error::NoQuorum { key: key(), fault: fault(FaultKind::NoQuorum) }.into(),
         "would-deadlock" => Error::WouldDeadlock { key: key() }.into(),
         "stale-fence" => Error::StaleFence { key: key(), fence: 1, newest: 2 }.into(),
         "no-default-client" => Error::NoDefaultClient.into(),
@@ -133,6 +136,7 @@ fn others_of_a_kind_are_answered_as_it_is() {
         ("key-too-long", "bad-key"),
         ("out-of-memory", "unavailable"),
         ("no-default-client", "misconfigured"),
+        ("no-quorum", "unavailable"),
         ("would-deadlock", "misconfigured"),
         ("stale-fence", "lost"),
     ] {

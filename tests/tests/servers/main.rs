@@ -1,5 +1,6 @@
 //! What a user notices on real servers, beyond the laws: what is sent, and what faults look like.
 
+mod confirming;
 mod connecting;
 mod detection;
 mod faults;

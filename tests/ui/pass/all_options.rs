@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tairlock::distributed_lock;
+use tairlock::{Confirm, distributed_lock};
 
 const TTL: Duration = Duration::from_secs(5);
+const CONFIRM: Confirm = Confirm::none();
 
 struct Service {
     client: tairlock::Client,
@@ -20,6 +21,7 @@ impl Service {
         max_hold = "1m",
         min_hold = 0,
         fence = true,
+        confirm = Confirm::none(),
         reentrant = true,
         name = "settlement",
         on_busy = error,
@@ -41,6 +43,7 @@ impl Service {
         max_hold = TTL,
         min_hold = "0s",
         fence = false,
+        confirm = CONFIRM,
         using = self.blocking,
         lease = lease,
         or_else = |error| error.to_string(),

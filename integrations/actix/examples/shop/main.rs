@@ -21,8 +21,9 @@ use tairlock_actix::Idempotency;
 #[actix_web::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    let metrics = setup::watch()?;
     let client = args.client().await?;
-    let shop = Shop::new(client.clone(), args.payment());
+    let shop = Shop::new(client.clone(), args.payment(), metrics);
     let idempotency = Idempotency::new(client.clone());
     let job = rt::spawn(shop.clone().report_every(args.report_every()));
 

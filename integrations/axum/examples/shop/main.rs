@@ -18,8 +18,9 @@ use tokio::net::TcpListener;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    let metrics = setup::watch()?;
     let client = args.client().await?;
-    let shop = Shop::new(client.clone(), args.payment());
+    let shop = Shop::new(client.clone(), args.payment(), metrics);
     let idempotency = Idempotency::new(client.clone());
     let routes = routes::routes(shop.clone(), idempotency.clone());
 

@@ -3,6 +3,7 @@
 use std::{io::Write as _, time::Duration};
 
 use clap::Parser;
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tairlock::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -38,6 +39,25 @@ impl Args {
     pub(crate) fn report_every(&self) -> Duration {
         Duration::from_secs(self.report_every.max(1))
     }
+}
+
+/// Logs to standard error, and counts for Prometheus. Before the first client, which tells what it counts.
+pub(crate) fn watch() -> Result<PrometheusHandle, BuildError> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let times = Matcher::Suffix("_seconds".into());
+    let updates = Matcher::Prefix("tairlock_update_".into());
+    let metrics = PrometheusBuilder::new()
+        .set_buckets_for_metric(times, &[0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])?
+        .set_buckets_for_metric(updates, &[0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0])?
+        .install_recorder()?;
+    let upkeep = metrics.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            upkeep.run_upkeep();
+        }
+    });
+    Ok(metrics)
 }
 
 /// What resolves when Ctrl-C or SIGTERM comes.

@@ -2,13 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use metrics_exporter_prometheus::PrometheusHandle;
 use serde::{Deserialize, Serialize};
 use tairlock::{Client, Error, Snapshot, Versioned, distributed_lock};
 
@@ -70,17 +67,17 @@ pub(crate) struct Report {
 pub(crate) struct Shop {
     pub(crate) locks: Client,
     payment: Duration,
-    checkouts: Arc<AtomicU64>,
+    metrics: PrometheusHandle,
 }
 
 impl Shop {
     /// A shop whose bank takes `payment` for every payment.
-    pub(crate) fn new(locks: Client, payment: Duration) -> Self {
-        Self { locks, payment, checkouts: Arc::default() }
+    pub(crate) const fn new(locks: Client, payment: Duration, metrics: PrometheusHandle) -> Self {
+        Self { locks, payment, metrics }
     }
 
     fn stock(&self, sku: &str) -> Versioned<Stock> {
-        self.locks.versioned(format!("stock:{sku}"))
+        self.locks.versioned(format!("stock:{sku}")).name("stock")
     }
 
     pub(crate) async fn left(&self, sku: &str) -> Result<u32, Error> {
@@ -121,7 +118,7 @@ impl Shop {
             Ok::<_, Failure>(stock.left)
         };
         let left = stock.update(settle).await?;
-        self.checkouts.fetch_add(1, Ordering::Relaxed);
+        metrics::counter!("shop_checkouts_total").increment(1);
         Ok(Receipt { order: id, sku, quantity, left })
     }
 
@@ -136,7 +133,7 @@ impl Shop {
     }
 
     fn payments(&self) -> Versioned<i64> {
-        self.locks.versioned::<i64>("payments").integer()
+        self.locks.versioned::<i64>("payments").integer().name("payments")
     }
 
     async fn paid(&self) -> Result<i64, Error> {
@@ -151,15 +148,15 @@ impl Shop {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let period = u64::try_from(now.as_millis() / period.as_millis().max(1)).unwrap_or(0);
             match self.report(period).await {
-                // Another machine is at it, or was.
-                Ok(()) | Err(Error::Busy { .. }) => {}
+                Ok(()) => {}
                 // It is tried again in the next period.
                 Err(error) => crate::say(&format!("the report was not made: {error}")),
             }
         }
     }
 
-    #[distributed_lock(key = "report", using = self.locks, wait = 0, ttl = 30)]
+    /// Skipped where another machine is at it.
+    #[distributed_lock(key = "report", using = self.locks, on_busy = skip, ttl = 30)]
     async fn report(&self, period: u64) -> Result<(), Error> {
         let payments = self.paid().await?;
         let report = |report: &mut Report| {
@@ -169,18 +166,20 @@ impl Shop {
             }
             Ok(())
         };
-        self.locks.versioned::<Report>("last-report").update_or(Report::default(), report).await
+        self.reports().update_or(Report::default(), report).await
+    }
+
+    fn reports(&self) -> Versioned<Report> {
+        self.locks.versioned("last-report").name("last-report")
     }
 
     pub(crate) async fn last_report(&self) -> Result<Report, Error> {
-        let seen = self.locks.versioned::<Report>("last-report").read().await?;
+        let seen = self.reports().read().await?;
         Ok(seen.map(|seen| seen.value).unwrap_or_default())
     }
 
-    /// For Prometheus. What tairlock counts itself comes from a recorder of the crate `metrics`, whose
-    /// text goes behind this.
+    /// For Prometheus: what the shop counts, and what tairlock does.
     pub(crate) fn metrics(&self) -> String {
-        let checkouts = self.checkouts.load(Ordering::Relaxed);
-        format!("# TYPE shop_checkouts_total counter\nshop_checkouts_total {checkouts}\n")
+        self.metrics.render()
     }
 }

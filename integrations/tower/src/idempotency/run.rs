@@ -12,6 +12,9 @@ use super::{
 };
 use crate::{Refusal, held::under};
 
+/// What records and their locks are called in spans and metrics.
+const NAME: &str = "idempotency";
+
 /// What a request is to do.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -46,12 +49,17 @@ impl Idempotency {
     /// Dropping the future leaves nothing behind.
     pub async fn enter(&self, key: String, fingerprint: Fingerprint) -> Result<Entry, Refusal> {
         let expiry = Expiry::After(self.rule.expire_after);
-        let record = self.client.versioned_with(&key, RECORD).expire(expiry);
+        let record = self.client.versioned_with(&key, RECORD).expire(expiry).name(NAME);
         let asking = Asking { key: &key, fingerprint: &fingerprint };
         if let Some(stored) = asking.answer(record.read().await?)? {
             return Ok(Entry::Replay(stored));
         }
-        let lock = self.client.lock(format!("{key}:lock")).ttl(self.rule.ttl).wait(self.rule.wait);
+        let lock = self
+            .client
+            .lock(format!("{key}:lock"))
+            .ttl(self.rule.ttl)
+            .wait(self.rule.wait)
+            .name(NAME);
         let guard = match lock.acquire().await {
             Ok(guard) => guard,
             Err(error) if error.is_busy() => {

@@ -86,25 +86,26 @@ impl GivenPool {
         within: Duration,
     ) -> Result<Verdict, Fault> {
         let mut wire = Wire { connection: &mut lent, patience: &mut None };
-        let result = wire.exchange(op, &known.speech, within);
+        let (answer, lost) = wire.carry(op, &known.speech, false, within);
         // Other users of the pool expect a connection as redis-rs opens it: without timeouts.
         let clean = clear_timeouts(&lent);
-        match result {
-            Ok(answer) if clean.is_ok() => {
+        match lost {
+            None if Verdict::is_from_a_replica(&answer) => {
+                // After a failover none of the open ones leads to the primary.
+                self.outage.declare(known.at);
+                Self::discard(lent);
+            }
+            None if clean.is_ok() => {
                 let known = Known { at: Instant::now(), ..known.clone() };
                 Lent::extensions_mut(&mut lent).insert(known);
-                answer
             }
-            Ok(answer) => {
-                Self::discard(lent);
-                answer
-            }
-            Err(fault) => {
+            None => Self::discard(lent),
+            Some(fault) => {
                 self.outage.note(&fault, known.at);
                 Self::discard(lent);
-                Err(fault)
             }
         }
+        answer
     }
 
     /// Gives a connection back so that the pool drops it. r2d2 asks redis-rs whether it is broken, and
@@ -143,7 +144,7 @@ impl GivenPool {
 
 impl Line for GivenPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        let (lent, known) = self.checkout(within)?;
+        let (lent, known) = self.checkout(op.patience(within))?;
         self.carry(lent, &known, op, within)
     }
 

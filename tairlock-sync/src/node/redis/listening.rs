@@ -14,24 +14,37 @@ use tairlock::{
 
 use super::{
     super::{Line, Listen, SharedLine},
-    connector::{Connector, Seat},
+    connector::{Connector, Manner, Seat},
 };
 
 impl Listen for Connector {
-    fn listen(&self, hear: Hear) -> Result<SharedLine, Fault> {
-        let ear = Ear::open(self.client(), self.within(), hear)?;
-        let id = ear.wait_id()?;
-        let mut seat = Seat::default();
-        let replies = self.say(&mut seat, &dialect::track(Some(id)))?;
-        dialect::tracks(replies.first())?;
-        Ok(Arc::new(Asking { seat: Mutex::new(seat), _ear: ear }))
+    fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault> {
+        Ok(Arc::new(Asking::open(&self, hear)?))
     }
 }
 
 /// The connection that asks. It is never opened again: news of what was asked on it would be missed.
-struct Asking {
+pub(super) struct Asking {
     seat: Mutex<Seat>,
     _ear: Ear,
+}
+
+impl Asking {
+    pub(super) fn open(connector: &Connector, hear: Hear) -> Result<Self, Fault> {
+        let client = connector.client()?;
+        let ear = Ear::open(&client, connector.within(), hear)?;
+        let id = ear.wait_id()?;
+        let mut seat = Seat::default();
+        connector.open_at(&mut seat, &client)?;
+        let replies = connector.say(&mut seat, &dialect::track(Some(id)), connector.within())?;
+        dialect::tracks(replies.first())?;
+        Ok(Self { seat: Mutex::new(seat), _ear: ear })
+    }
+
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner).ask(op, manner, within)
+    }
 }
 
 impl fmt::Debug for Asking {
@@ -42,11 +55,11 @@ impl fmt::Debug for Asking {
 
 impl Line for Asking {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.seat.lock().unwrap_or_else(PoisonError::into_inner).call(op, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
-        Some(self.seat.try_lock().ok()?.call(op, within))
+        Some(self.seat.try_lock().ok()?.ask(op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {

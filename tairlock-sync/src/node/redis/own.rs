@@ -3,20 +3,23 @@
 use std::{
     convert::Infallible,
     fmt,
+    ops::DerefMut,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use r2d2::{ManageConnection, NopErrorHandler, Pool};
 use scheduled_thread_pool::{OnPoolDropBehavior, ScheduledThreadPool};
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
+    dialect::{Batch, Reply},
+    doctor::Report,
     proto::{Op, Verdict},
 };
 
 use super::{
-    super::Line,
-    connector::{Connector, Seat},
+    super::{Asked, Begun, Line},
+    connector::{Connector, Manner, Seat},
 };
 
 /// How long a connection may be idle before it is closed.
@@ -86,19 +89,83 @@ impl OwnPool {
     }
 }
 
+impl OwnPool {
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        let mut seat = self.seat(op.patience(within))?;
+        self.connector.call(&mut seat, op, manner, within)
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
+        self.connector.say(&mut *self.seat(within)?, batch, within)
+    }
+}
+
 impl Line for OwnPool {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        self.connector.call(&mut *self.seat(within)?, op, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.pool.try_get()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, within))
+        self.connector
+            .is_open(&seat)
+            .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {
         let mut seat = self.seat(self.connector.within())?;
         self.connector.open(&mut seat)
+    }
+
+    fn examine(&self, within: Duration, confirm: Option<Confirm>) -> Result<Report, Fault> {
+        self.connector.examine(&mut *self.seat(within)?, confirm)
+    }
+
+    fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
+        let seat = match self.seat(within) {
+            Ok(seat) => seat,
+            Err(fault) => return Begun::Over(Err(fault)),
+        };
+        Asking::begin(seat, &self.connector, op, within)
+    }
+
+    fn server(&self) -> Option<Box<str>> {
+        self.connector.server()
+    }
+}
+
+/// A question that was sent and not yet answered. Dropped so, it takes its connection along.
+struct Asking<'a, S: DerefMut<Target = Seat>> {
+    seat: S,
+    connector: &'a Connector,
+    op: Op,
+    answered: bool,
+}
+
+impl<'a, S: DerefMut<Target = Seat> + 'a> Asking<'a, S> {
+    fn begin(mut seat: S, connector: &'a Connector, op: Op, within: Duration) -> Begun<'a> {
+        match connector.begin(&mut seat, &op, within) {
+            Ok(()) => Begun::Asked(Box::new(Self { seat, connector, op, answered: false })),
+            Err(fault) => Begun::Over(Err(fault)),
+        }
+    }
+}
+
+impl<S: DerefMut<Target = Seat>> Asked for Asking<'_, S> {
+    fn answer(&mut self, until: Instant) -> Result<Verdict, Fault> {
+        self.answered = true;
+        self.connector.finish(&mut self.seat, &self.op, until)
+    }
+}
+
+impl<S: DerefMut<Target = Seat>> Drop for Asking<'_, S> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.seat.give_up();
+        }
     }
 }
 
@@ -123,19 +190,44 @@ impl OwnLine {
     }
 }
 
+impl OwnLine {
+    /// As [`Line::call`], in this manner.
+    pub(super) fn ask(&self, op: &Op, manner: Manner, within: Duration) -> Result<Verdict, Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.call(&mut seat, op, manner, within)
+    }
+
+    /// Says what is no operation.
+    #[allow(dead_code, reason = "without clusters, nothing is")]
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.say(&mut seat, batch, within)
+    }
+}
+
 impl Line for OwnLine {
     fn call(&self, op: &Op, within: Duration) -> Result<Verdict, Fault> {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connector.call(&mut seat, op, within)
+        self.ask(op, Manner::default(), within)
     }
 
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>> {
         let mut seat = self.seat.try_lock().ok()?;
-        self.connector.is_open(&seat).then(|| self.connector.call(&mut seat, op, within))
+        self.connector
+            .is_open(&seat)
+            .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
     fn ready(&self) -> Result<(), Fault> {
         self.connector.open(&mut self.seat.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
+        let seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        Asking::begin(seat, &self.connector, op, within)
+    }
+
+    fn server(&self) -> Option<Box<str>> {
+        self.connector.server()
     }
 }
 

@@ -25,23 +25,88 @@ pub(super) struct Wire<'a> {
 }
 
 impl Wire<'_> {
-    /// Carries `op` through as many rounds as it needs. The outer error is the connection's.
+    /// Carries `op` through as many rounds as it needs, with word before each command that we were sent
+    /// here, if `asking`. The outer error is the connection's.
     pub(super) fn exchange(
         &mut self,
         op: &Op,
         speech: &Speech,
+        asking: bool,
         within: Duration,
     ) -> Result<Result<Verdict, Fault>, Fault> {
         let until = Instant::now() + within;
+        self.ask(op, speech, asking, within)?;
+        self.hear(op, speech, asking, until)
+    }
+
+    /// Sends what `op` begins with.
+    pub(super) fn ask(
+        &mut self,
+        op: &Op,
+        speech: &Speech,
+        asking: bool,
+        within: Duration,
+    ) -> Result<(), Fault> {
         self.wait_for(within).map_err(|error| lost(&error, within))?;
-        let mut exchange = Exchange::new(op, speech);
+        let begun = Exchange::new(op, speech).asking(asking).batch();
+        self.write(&begun).map_err(|error| lost(&error, within))
+    }
+
+    /// Reads what was answered to [`Wire::ask`], and carries `op` on. The outer error is the connection's.
+    pub(super) fn hear(
+        &mut self,
+        op: &Op,
+        speech: &Speech,
+        asking: bool,
+        until: Instant,
+    ) -> Result<Result<Verdict, Fault>, Fault> {
+        let within = until.saturating_duration_since(Instant::now());
+        let mut exchange = Exchange::new(op, speech).asking(asking);
+        // Nothing has been learned since it was sent, so it is the same.
+        let mut expected = exchange.batch().len();
         loop {
-            let replies = self.send(&exchange.batch(), until).map_err(|e| lost(&e, within))?;
+            let replies = self.read(expected, until).map_err(|error| lost(&error, within))?;
             match exchange.hear(replies) {
                 // A reply that makes no sense may be the reply to something else.
                 Some(Err(fault)) if fault.kind() == FaultKind::Protocol => return Err(fault),
                 Some(answer) => return Ok(answer),
                 None => self.hurry(until).map_err(|error| lost(&error, within))?,
+            }
+            let batch = exchange.batch();
+            expected = batch.len();
+            self.write(&batch).map_err(|error| lost(&error, within))?;
+        }
+    }
+
+    /// As [`Wire::exchange`], through every step of what copies are to confirm. What broke the connection, if
+    /// something did, comes second: after that nothing is sent down it.
+    pub(super) fn carry(
+        &mut self,
+        op: &Op,
+        speech: &Speech,
+        asking: bool,
+        within: Duration,
+    ) -> (Result<Verdict, Fault>, Option<Fault>) {
+        let Op::Confirmed(confirmed) = op else {
+            return match self.exchange(op, speech, asking, within) {
+                Ok(answer) => (answer, None),
+                Err(fault) => (Err(fault.clone()), Some(fault)),
+            };
+        };
+        let mut confirming = match speech.confirming(confirmed) {
+            Ok(confirming) => confirming,
+            Err(fault) => return (Err(fault), None),
+        };
+        let mut lost = None;
+        loop {
+            let (op, within) = confirming.ask();
+            let reply = match &lost {
+                None => self.exchange(&op, speech, asking, within),
+                Some(fault) => Err(Fault::clone(fault)),
+            };
+            let reply = reply.unwrap_or_else(|fault| Err(lost.insert(fault).clone()));
+            if let Some(answer) = confirming.hear(reply) {
+                return (answer, lost);
             }
         }
     }
@@ -83,21 +148,35 @@ impl Wire<'_> {
     }
 
     fn send(&mut self, batch: &Batch, until: Instant) -> RedisResult<Vec<Reply>> {
+        self.write(batch)?;
+        self.read(batch.len(), until)
+    }
+
+    fn write(&mut self, batch: &Batch) -> RedisResult<()> {
         if batch.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        self.connection.send_packed_command(&pipeline(batch).get_packed_pipeline())?;
-        let mut replies = Vec::with_capacity(batch.len());
-        while replies.len() < batch.len() {
+        self.connection.send_packed_command(&pipeline(batch).get_packed_pipeline())
+    }
+
+    fn read(&mut self, expected: usize, until: Instant) -> RedisResult<Vec<Reply>> {
+        let mut replies = Vec::with_capacity(expected);
+        while replies.len() < expected {
             match self.connection.recv_response()? {
                 Value::Push { .. } => {}
                 value => replies.push(reply(value)),
             }
-            if replies.len() < batch.len() {
+            if replies.len() < expected {
                 self.hurry(until)?;
             }
         }
         Ok(replies)
+    }
+
+    /// Waits until then for the next reply.
+    pub(super) fn patient(&mut self, until: Instant) -> Result<(), Fault> {
+        let left = until.saturating_duration_since(Instant::now());
+        self.wait_for(left).map_err(|error| lost(&error, left))
     }
 
     /// Sets the socket's timeouts, unless they are what they should be.

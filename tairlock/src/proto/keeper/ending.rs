@@ -36,6 +36,18 @@ impl<R: Clone> Keeper<R> {
         reply: Result<Verdict, Fault>,
         now: Timestamp,
     ) -> Result<Release, Fault> {
+        let release = self.hear_release(lease, tenancy, reply, now);
+        lease.given_back(release.as_ref().ok().copied());
+        release
+    }
+
+    fn hear_release(
+        &mut self,
+        lease: &Lease,
+        tenancy: Tenancy,
+        reply: Result<Verdict, Fault>,
+        now: Timestamp,
+    ) -> Result<Release, Fault> {
         let (reply, open) = match reply {
             Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
             reply => (reply, false),
@@ -129,9 +141,15 @@ impl<R: Clone> Keeper<R> {
             Err(_) => None,
         };
         let keep = errand.keep;
+        if let (Err(fault), Some(lease)) = (reply, &errand.lease)
+            && fault.is_ambiguous()
+        {
+            lease.given_back(Some(Release::Unknown));
+        }
         if (reply.is_ok() || due.is_none())
             && let Some(lease) = errand.lease.take()
         {
+            lease.given_back(reply.as_ref().ok().map(|verdict| did(verdict, keep, now)));
             match (reply, keep) {
                 (Ok(Verdict::Retained), Some(until)) => self.stay(lease, until),
                 _ => lease.pass_turn(),
@@ -149,6 +167,7 @@ impl<R: Clone> Keeper<R> {
 
     fn abandon(&mut self, id: u64) {
         if let Some(lease) = self.errands.remove(&id).and_then(|errand| errand.lease) {
+            lease.given_back(Some(Release::Unknown));
             lease.pass_turn();
         }
     }
@@ -172,6 +191,18 @@ impl<R: Clone> Keeper<R> {
 /// Until when the key must stay, if it must: never after a loss, as it is somebody else's then.
 fn keep(lease: &Lease, tenancy: Tenancy, now: Timestamp) -> Option<Timestamp> {
     tenancy.keep.filter(|_| !matches!(lease.state_at(now), LeaseState::Lost(_)))
+}
+
+/// What the release of a guard that is gone did.
+fn did(verdict: &Verdict, keep: Option<Timestamp>, now: Timestamp) -> Release {
+    match verdict {
+        Verdict::Released => Release::Released,
+        Verdict::Gone => Release::Expired,
+        Verdict::Taken => Release::Taken,
+        Verdict::Retained => Release::Retained { left: keep.unwrap_or(now).since(now) },
+        Verdict::Open(verdict) => did(verdict, keep, now),
+        _ => Release::Unknown,
+    }
 }
 
 /// What to send so that `token` is gone from `key`: at once, or at `keep`.

@@ -3,7 +3,7 @@
 use super::{Next, Quorum, no_quorum};
 use crate::{
     Fault, FaultKind, Key, Token,
-    proto::{Op, SendId, Verdict},
+    proto::{Op, Verdict},
 };
 
 #[derive(Debug)]
@@ -12,14 +12,12 @@ pub(super) struct Acquire {
     key: Key,
     token: Token,
     votes: Vec<Vote>,
-    /// Answers to what was taken back: which servers were asked to, and the last id of the first question.
+    /// It is lost, and what was granted is being taken back.
     undoing: Option<Undoing>,
 }
 
 #[derive(Debug)]
 struct Undoing {
-    /// The first questions have ids up to here.
-    asked: u64,
     /// Who has yet to confirm that it has forgotten the grant that it has given.
     granted: Vec<usize>,
     /// Whether somebody may still have our token.
@@ -42,19 +40,18 @@ impl Acquire {
         Self { quorum, key, token, votes, undoing: None }
     }
 
-    /// Whether the reply called `id` is one to a release.
-    pub(super) fn is_undoing(&self, id: SendId) -> bool {
-        self.undoing.as_ref().is_some_and(|undoing| id.0 > undoing.asked)
+    /// A server has been told to give back what it may have granted.
+    pub(super) fn undone(&mut self, node: usize, reply: &Result<Verdict, Fault>) -> Next {
+        let Some(undoing) = &mut self.undoing else { return Next::Listen };
+        undoing.granted.retain(|waiting| *waiting != node);
+        if reply.is_ok() {
+            undoing.open.retain(|open| *open != node);
+        }
+        if undoing.granted.is_empty() { Next::Done } else { Next::Listen }
     }
 
-    pub(super) fn heard(&mut self, node: usize, id: SendId, reply: Result<Verdict, Fault>) -> Next {
-        if let Some(undoing) = &mut self.undoing {
-            if id.0 > undoing.asked {
-                undoing.granted.retain(|waiting| *waiting != node);
-                if reply.is_ok() {
-                    undoing.open.retain(|open| *open != node);
-                }
-            }
+    pub(super) fn heard(&mut self, node: usize, reply: Result<Verdict, Fault>) -> Next {
+        if let Some(undoing) = &self.undoing {
             return if undoing.granted.is_empty() { Next::Done } else { Next::Listen };
         }
         self.votes[node] = match reply {
@@ -100,9 +97,8 @@ impl Acquire {
         open.extend(&granted);
         let release = || Op::Release { key: self.key.clone(), token: self.token.clone() };
         let sends: Vec<_> = open.iter().map(|&node| (node, release())).collect();
-        let asked = self.quorum.nodes() as u64;
         let nothing = sends.is_empty();
-        self.undoing = Some(Undoing { asked, granted, open });
+        self.undoing = Some(Undoing { granted, open });
         if nothing { Next::Done } else { Next::Say(sends) }
     }
 

@@ -38,6 +38,28 @@ impl Kept {
         self.take_as(name, ttl, true, hold, turn, now)
     }
 
+    pub(super) fn take_confirmed(
+        &mut self,
+        name: &str,
+        ttl: u64,
+        confirm: Option<Confirm>,
+        now: Timestamp,
+    ) -> (Lease, Tenancy) {
+        self.hold_confirmed(name, ttl, Hold::default(), confirm, now)
+    }
+
+    pub(super) fn hold_confirmed(
+        &mut self,
+        name: &str,
+        ttl: u64,
+        hold: Hold,
+        confirm: Option<Confirm>,
+        now: Timestamp,
+    ) -> (Lease, Tenancy) {
+        let grant = Grant { confirm, hold, ..self.granted(name, ttl, now) };
+        self.keeper.admit(grant, None, now)
+    }
+
     pub(super) fn take_as(
         &mut self,
         name: &str,
@@ -47,16 +69,18 @@ impl Kept {
         turn: Option<Turn>,
         now: Timestamp,
     ) -> (Lease, Tenancy) {
+        let grant = Grant { renew, hold, ..self.granted(name, ttl, now) };
+        self.keeper.admit(grant, turn, now)
+    }
+
+    fn granted(&mut self, name: &str, ttl: u64, now: Timestamp) -> Grant {
         let (key, token) = (Key::new(name).unwrap(), token(name));
         let ttl = Ttl::new(ms(ttl)).unwrap();
         let op = Op::Acquire { key: key.clone(), token: token.clone(), ttl };
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
-        let until = now + ttl.certain();
-        self.keeper.admit(
-            Grant { key, token, ttl, renew, hold, fence: None, sent: now, until },
-            turn,
-            now,
-        )
+        let (hold, until) = (Hold::default(), now + ttl.certain());
+        let (renew, confirm, fence, holding) = (true, None, None, Holding::default());
+        Grant { key, token, ttl, renew, hold, confirm, fence, sent: now, until, holding }
     }
 
     /// Runs until `end`; the store answers at once unless `fails` says otherwise. Returns the sends.

@@ -129,12 +129,11 @@ async fn m14_each_attempts_arguments_and_locals_go_in_a_plain_functions_order() 
     body!(plain,);
     body!(#[optimistic_retry(key = "rs:m14", default = 0, using = client())] retried, #[value] _n: &mut u8,);
     let order = async |which: bool| {
-        let log = Rc::default();
+        let log = Rc::<RefCell<Vec<_>>>::default();
         let told = |name| Told(name, Rc::clone(&log));
         let (a, b, c) = (told("first"), told("second"), told("third"));
         if which { retried(a, b, c).await } else { plain(a, b, c).await }.unwrap();
-        let log = log.borrow().clone();
-        log
+        log.take()
     };
     let plain = order(false).await;
     assert_eq!(plain, ["temporary", "local", "third", "second", "first"]);

@@ -123,7 +123,10 @@ async fn m31_above_tokio_test(#[value] n: &mut u64) -> Answer {
 async fn m31_below_tokio_test() -> Answer {
     let value = client().versioned::<u64>("rn:m31:below");
     match value.read().await? {
-        Some(seen) => Ok(assert_eq!(seen.value, 1)),
+        Some(seen) => {
+            assert_eq!(seen.value, 1);
+            Ok(())
+        }
         None => {
             value.create(&1).await?;
             value.create(&1).await.map(drop)
