@@ -7,7 +7,7 @@ use syn::{
     spanned::Spanned,
 };
 
-use crate::{options::Value, template::Key};
+use crate::{table::Value, template::Key};
 
 /// `keys`: several locks.
 pub(crate) enum Keys {

@@ -7,14 +7,15 @@ use syn::ext::IdentExt;
 use crate::{
     args::Arguments,
     choices::Keys,
-    model::{self, Lock, Model, Output, Work},
+    item::{self, Output},
+    model::{Lock, Model, Work},
     options::Options,
     template::{Key, Part},
 };
 
 impl ToTokens for Model {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let names = model::names(&self.function.sig);
+        let names = item::names(&self.function.sig);
         let label = self.function.sig.ident.unraw().to_string();
         let wrap =
             |output, is_async, body| wrap(&self.locks, &names, &label, output, is_async, body);
@@ -47,18 +48,23 @@ fn wrap(
 ) -> TokenStream {
     let span = Span::mixed_site();
     let innermost_first = locks.iter().rev();
-    innermost_first.fold(body, |body, Lock { krate, options }| {
+    innermost_first.fold(body, |body, Lock { krate, options, is_repeated }| {
         let private = quote_spanned!(span=> #krate::__private);
         let lock = lock(&private, options, names, label);
         let lease = options.lease.as_ref().map(|given| &given.value.0);
         let lease = lease.map_or_else(|| quote_spanned!(span=> _), ToTokens::to_token_stream);
+        // In a retry, what the body uses must be there for the next attempt too.
+        let by_value = (!is_repeated).then(|| quote_spanned!(span=> move));
+        let rebound = (*is_repeated && options.lease.is_some())
+            .then(|| quote_spanned!(span=> let #lease = #lease;));
         let answers = answers(&private, options, output);
         let (closure, end) = if is_async {
-            let closure = quote_spanned!(span=> move |#lease| async move { #body });
+            let closure =
+                quote_spanned!(span=> #by_value |#lease| async #by_value { #rebound #body });
             (closure, Some(quote_spanned!(span=> .await)))
         } else {
             let ty = &output.ty;
-            (quote_spanned!(span=> move |#lease| -> #ty { #body }), None)
+            (quote_spanned!(span=> #by_value |#lease| -> #ty { #body }), None)
         };
         quote_spanned! {span=>
             let lock = #lock;
@@ -141,7 +147,8 @@ fn keys(private: &TokenStream, keys: &Keys, names: &[Ident]) -> TokenStream {
     }
 }
 
-fn key(private: &TokenStream, key: &Key, names: &[Ident]) -> TokenStream {
+/// The expression that makes a key, in a function whose arguments are called `names`.
+pub(crate) fn key(private: &TokenStream, key: &Key, names: &[Ident]) -> TokenStream {
     let span = Span::mixed_site();
     let parts = match key {
         Key::Expr(expr) => return expr.to_token_stream(),
@@ -190,7 +197,7 @@ fn resolve(tokens: TokenStream, names: &[Ident]) -> TokenStream {
 }
 
 /// Says the return type inside of an async block, as nothing else can.
-fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
+pub(crate) fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
     let Output { ty, nameable, span } = output;
     let span = span.resolved_at(Span::mixed_site());
     nameable.then(|| {
@@ -204,13 +211,13 @@ fn pin(krate: &TokenStream, output: &Output) -> Option<TokenStream> {
 }
 
 /// The body with its arguments in front.
-fn bound(arguments: &Arguments, body: &Group) -> TokenStream {
+pub(crate) fn bound(arguments: &Arguments, body: &Group) -> TokenStream {
     let body = scope(body);
     quote_spanned!(Span::mixed_site()=> #arguments #body)
 }
 
 /// A block whose temporaries end with it, before the arguments around it, as a function's do; a block
 /// in a block does not see to that before edition 2024, and rustc finds its braces unnecessary.
-fn scope(block: &Group) -> TokenStream {
+pub(crate) fn scope(block: &Group) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> match () { () => #block })
 }

@@ -1,25 +1,31 @@
 //! From syntax to a validated model: every rule about where `#[distributed_lock]` can stand, each with
 //! the token at fault and the remedy.
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Span, TokenStream};
 use quote::ToTokens;
-use syn::{
-    Attribute, Error, FnArg, Ident, Meta, ReturnType, Signature, Type,
-    spanned::Spanned,
-    visit_mut::{self, VisitMut},
-};
+use syn::{Attribute, Signature, spanned::Spanned};
 
 use crate::{
     args::Arguments,
-    function::{Body, Function},
+    function::Function,
+    item::{self, Errors, Output, Refusal, Words, names},
     krate::Runtime,
     options::Options,
+    order, retry,
     shape::{Shape, Within},
     template::mentions,
 };
 
 /// The attribute's name.
 pub(crate) const NAME: &str = "distributed_lock";
+
+const WORDS: Words = Words {
+    name: NAME,
+    verb: "lock",
+    thing: "lock",
+    place: "under the lock",
+    too_late: "the lock would be gone by then",
+};
 
 /// A function and its locks, checked: nothing that follows can fail.
 pub(crate) struct Model {
@@ -33,6 +39,8 @@ pub(crate) struct Model {
 pub(crate) struct Lock {
     pub(crate) krate: TokenStream,
     pub(crate) options: Options,
+    /// Whether it is taken once per attempt of a retry around it.
+    pub(crate) is_repeated: bool,
 }
 
 /// What runs under the locks.
@@ -45,43 +53,13 @@ pub(crate) enum Work {
     Within { within: Box<Within>, output: Output },
 }
 
-/// A return type as it can be written inside of a function.
-pub(crate) struct Output {
-    /// With `_` for each `impl Trait`.
-    pub(crate) ty: TokenStream,
-    /// Whether `Option<ty>` is a type that can be written: not so for `!`.
-    pub(crate) nameable: bool,
-    pub(crate) span: Span,
-}
-
-/// Mistakes, and what to emit beside them so that they are the only ones.
-pub(crate) struct Refusal {
-    pub(crate) error: Error,
-    pub(crate) item: TokenStream,
-}
-
-/// Collects mistakes.
-#[derive(Default)]
-struct Errors(Option<Error>);
-
-impl Errors {
-    fn add(&mut self, error: Error) {
-        match &mut self.0 {
-            Some(all) => all.combine(error),
-            none => *none = Some(error),
-        }
-    }
-
-    fn at(&mut self, span: Span, message: impl std::fmt::Display) {
-        self.add(Error::new(span, message));
-    }
-}
-
 impl Model {
     pub(crate) fn new(args: TokenStream, item: TokenStream) -> Result<Self, Refusal> {
         let mut function: Function = match syn::parse2(item.clone()) {
             Ok(function) => function,
-            Err(error) => return Err(Refusal { error: not_a_function(&item, error), item }),
+            Err(error) => {
+                return Err(Refusal { error: item::not_a_function(NAME, &item, error), item });
+            }
         };
         let mut errors = Errors::default();
         let mut attributes = vec![(args, Span::call_site())];
@@ -90,10 +68,11 @@ impl Model {
             .into_iter()
             .map(|(args, span)| parse_options(args, span, &function.sig, &mut errors))
             .collect();
-        check_signature(&function.sig, &mut errors);
-        let body = find_body(&function, &mut errors);
-        let shape = find_shape(&function.sig, &body, &mut errors);
-        let locks = find_locks(options, &function.sig, &shape, &mut errors);
+        item::check_signature(&WORDS, &function.sig, &mut errors);
+        let body = item::find_body(&WORDS, &function, &mut errors);
+        let shape = item::find_shape(&WORDS, &function.sig, &body, &mut errors);
+        let is_repeated = order::is_inside_a_retry(&function.attrs);
+        let locks = find_locks(options, &function.sig, &shape, is_repeated, &mut errors);
         if let Some(error) = errors.0 {
             // What only a key uses would be found unused now.
             let item = quote::quote!(#[allow(unused_variables)] #function);
@@ -157,45 +136,11 @@ fn parse_options(args: TokenStream, span: Span, sig: &Signature, errors: &mut Er
     options
 }
 
-fn find_body(function: &Function, errors: &mut Errors) -> Group {
-    match &function.body {
-        Body::Block(body) => body.clone(),
-        Body::None(span) => {
-            errors.at(
-                *span,
-                format!(
-                    "there is no body to lock here: put `#[{NAME}]` on the method in each `impl`, or \
-                     give the trait's method a body"
-                ),
-            );
-            Group::new(Delimiter::Brace, TokenStream::new())
-        }
-    }
-}
-
-fn find_shape(sig: &Signature, body: &Group, errors: &mut Errors) -> Shape {
-    if sig.asyncness.is_some() {
-        return Shape::Plain;
-    }
-    let shape = Shape::of(sig, body);
-    if matches!(shape, Shape::Future) {
-        let returned = match &sig.output {
-            ReturnType::Type(_, ty) => ty.to_token_stream(),
-            ReturnType::Default => TokenStream::new(),
-        };
-        errors.add(Error::new_spanned(
-            returned,
-            "this function returns before its future runs, and the lock would be gone by then: make it \
-             an `async fn`, or end it with `async move { … }` or `Box::pin(async move { … })`",
-        ));
-    }
-    shape
-}
-
 fn find_locks(
     options: Vec<Options>,
     sig: &Signature,
     shape: &Shape,
+    is_repeated: bool,
     errors: &mut Errors,
 ) -> Vec<Lock> {
     let (runtime, keyword) = match (sig.asyncness, shape) {
@@ -225,7 +170,7 @@ fn find_locks(
                 }
             },
         };
-        locks.push(Lock { krate, options });
+        locks.push(Lock { krate, options, is_repeated });
     }
     if let Some(error) = missing {
         errors.add(error);
@@ -233,110 +178,20 @@ fn find_locks(
     locks
 }
 
-/// The message for an attribute on something else.
-fn not_a_function(item: &TokenStream, error: Error) -> Error {
-    let kinds =
-        ["impl", "trait", "struct", "enum", "union", "mod", "const", "static", "type", "use"];
-    let head: Vec<_> = item
-        .clone()
-        .into_iter()
-        .filter_map(|tree| match tree {
-            TokenTree::Ident(ident) => Some(ident),
-            _ => None,
-        })
-        .collect();
-    let kind = head.iter().find(|ident| kinds.iter().any(|kind| *ident == kind));
-    let of_trait = |kind: &&Ident| **kind == "impl" || **kind == "trait";
-    match kind {
-        _ if head.iter().any(|ident| ident == "fn") => error,
-        Some(kind) if of_trait(&kind) => Error::new(
-            kind.span(),
-            format!("`#[{NAME}]` goes on a function: put it on the methods of this `{kind}`"),
-        ),
-        Some(kind) => {
-            Error::new(kind.span(), format!("`#[{NAME}]` goes on a function, not on a `{kind}`"))
-        }
-        None => Error::new_spanned(item, format!("`#[{NAME}]` goes on a function")),
-    }
-}
-
 /// Takes the further attributes of this name: all locks of a function are expanded together, because
-/// one at a time would take them in the reverse order.
+/// one at a time would take them in the reverse order. With a retry among them, those up to there.
 fn take_siblings(attrs: &mut Vec<Attribute>) -> Vec<(TokenStream, Span)> {
-    let is_sibling =
-        |attr: &Attribute| attr.path().segments.last().is_some_and(|s| s.ident == NAME);
-    let siblings = attrs.iter().filter(|attr| is_sibling(attr)).map(|attr| {
-        let args = match &attr.meta {
-            Meta::List(list) => list.tokens.clone(),
-            _ => TokenStream::new(),
-        };
-        (args, attr.path().span())
+    let mut siblings = Vec::new();
+    let mut is_beyond = false;
+    attrs.retain(|attr| {
+        let name = attr.path().segments.last().map(|last| last.ident.to_string());
+        is_beyond |= name.as_deref() == Some(retry::model::NAME);
+        let is_sibling = !is_beyond && name.as_deref() == Some(NAME);
+        if is_sibling {
+            let (args, _) = order::unmarked(order::arguments(attr));
+            siblings.push((args, attr.path().span()));
+        }
+        !is_sibling
     });
-    let siblings = siblings.collect();
-    attrs.retain(|attr| !is_sibling(attr));
     siblings
-}
-
-fn check_signature(sig: &Signature, errors: &mut Errors) {
-    if let Some(constness) = sig.constness {
-        errors.at(
-            constness.span,
-            "a `const fn` can run in the compiler, where there is no server to ask for a lock: remove \
-             `const`",
-        );
-    }
-    if let Some(variadic) = &sig.variadic {
-        errors.at(
-            variadic.dots.span(),
-            "variadic arguments cannot be handed on to the body under the lock: move the work into a \
-             function without them",
-        );
-    }
-}
-
-impl Output {
-    fn of_signature(sig: &Signature) -> Self {
-        match &sig.output {
-            ReturnType::Type(_, ty) => Self::of((**ty).clone()),
-            ReturnType::Default => {
-                let mut unit = Group::new(Delimiter::Parenthesis, TokenStream::new());
-                unit.set_span(sig.ident.span());
-                let ty = TokenTree::Group(unit).into();
-                Self { ty, nameable: true, span: sig.ident.span() }
-            }
-        }
-    }
-
-    fn of(mut ty: Type) -> Self {
-        struct Infer;
-        impl VisitMut for Infer {
-            fn visit_type_mut(&mut self, ty: &mut Type) {
-                match ty {
-                    Type::ImplTrait(hidden) => {
-                        *ty = Type::Infer(syn::parse_quote_spanned!(hidden.span()=> _));
-                    }
-                    _ => visit_mut::visit_type_mut(self, ty),
-                }
-            }
-        }
-        Infer.visit_type_mut(&mut ty);
-        let nameable = !matches!(ty, Type::Never(_));
-        Self { span: ty.span(), ty: ty.into_token_stream(), nameable }
-    }
-
-    fn unknown() -> Self {
-        let span = Span::mixed_site();
-        Self { ty: quote::quote_spanned!(span=> _), nameable: true, span }
-    }
-}
-
-/// The names of a function's arguments and of its receiver, with the hygiene that they have there.
-pub(crate) fn names(sig: &Signature) -> Vec<Ident> {
-    let mut copy = sig.clone();
-    let arguments = Arguments::take(&mut copy, &TokenStream::new());
-    let mut names: Vec<_> = arguments.bindings.into_iter().map(|binding| binding.ident).collect();
-    if let Some(FnArg::Receiver(receiver)) = sig.inputs.first() {
-        names.push(Ident::new("self", receiver.self_token.span));
-    }
-    names
 }

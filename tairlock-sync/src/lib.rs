@@ -86,7 +86,7 @@ pub use tairlock::{
     Written, memory,
 };
 #[cfg(feature = "macros")]
-pub use tairlock_macros::distributed_lock;
+pub use tairlock_macros::{distributed_lock, optimistic_retry};
 
 pub use self::{
     builder::ClientBuilder,

@@ -2,23 +2,24 @@
 
 #[path = "private/hold.rs"]
 mod hold;
+#[path = "private/retry.rs"]
+mod retry;
 
 pub use core;
 pub use core::{
     option::Option::{self, None, Some},
+    result::Result::{Err, Ok},
     time::Duration,
 };
 pub use std;
 
 pub use tairlock::{
-    IsConflict, Lease,
+    Lease,
     core_private::{Template, or_else, outcome, skip, skip_or_else},
-    value::{Change, DEFAULT_ATTEMPTS, DEFAULT_WITHIN},
 };
 
-pub use self::hold::hold;
-pub use crate::versioned::Updating;
-use crate::{Client, Codec, Coded, Error, Lock, LockAll, Versioned, default::default_client};
+pub use self::{hold::hold, retry::*};
+use crate::{Client, Error, Lock, LockAll, default::default_client};
 
 /// A lock on the default client. That there is none is said when the lock is asked for.
 pub fn default_lock(key: impl AsRef<[u8]>) -> Lock {
@@ -49,48 +50,4 @@ pub fn locks_on<K: AsRef<[u8]>>(client: &Client, keys: impl IntoIterator<Item = 
 /// One of several keys.
 pub fn key(key: impl AsRef<[u8]>) -> Vec<u8> {
     key.as_ref().to_vec()
-}
-
-/// A value on the default client. That there is none is said when it is asked for.
-pub fn default_versioned<T: Coded>(key: impl AsRef<[u8]>) -> Versioned<T> {
-    default_versioned_with(key, T::CODEC)
-}
-
-/// As [`default_versioned`], written by `codec`.
-pub fn default_versioned_with<T>(key: impl AsRef<[u8]>, codec: Codec<T>) -> Versioned<T> {
-    match default_client() {
-        Ok(client) => client.versioned_with(key, codec),
-        Err(error) => Versioned::refused(error, codec),
-    }
-}
-
-/// Begins an update whose body stands in the caller's own loop: `Updating::attempt` gives a copy,
-/// `Updating::change` says what the body left of it, `Updating::settle` whether to go on.
-///
-/// # Errors
-/// As [`Versioned::update`].
-pub fn updating<T>(versioned: &Versioned<T>) -> Result<Updating<'_, T>, Error> {
-    versioned.begin()
-}
-
-/// The budget and the pauses of a body that runs again after a conflict: [`Again::go_on`] says whether
-/// it may, once it may.
-#[derive(Debug)]
-pub struct Again(tairlock::proto::Again);
-
-/// For a body that may run `attempts` times within `within`.
-#[must_use]
-pub fn again(attempts: u32, within: Duration) -> Again {
-    let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
-    Again(tairlock::proto::Again::new(attempts, within, seed, tairlock::time::now()))
-}
-
-impl Again {
-    /// Pauses after a conflict; `false` if the budget is spent.
-    pub fn go_on(&mut self) -> bool {
-        let now = tairlock::time::now();
-        let Some(at) = self.0.after_conflict(now) else { return false };
-        std::thread::sleep(at.since(now));
-        true
-    }
 }

@@ -4,7 +4,7 @@ mod words;
 
 use std::time::Duration;
 
-use words::{During, Moved};
+use words::{During, Moved, Named};
 
 use crate::{Fault, Key, Label, LossReason, Ttl};
 
@@ -81,12 +81,14 @@ pub enum Error {
     },
     /// An update met conflicts for all of its budget; nothing was written.
     #[error(
-        "value {key:?} was not updated in {attempts} attempts within {elapsed:?}: others changed it \
-         each time; try again later, raise `max_attempts` or `within`, or take a lock"
+        "{} was not updated in {attempts} attempts within {elapsed:?}: others changed it each time; try \
+         again later, raise `max_attempts` or `within`, or take a lock",
+        Named(key.as_ref())
     )]
     Exhausted {
-        /// The value.
-        key: Key,
+        /// The value, where it is known: the conflict of a body under `#[optimistic_retry]` without a
+        /// key need not tell.
+        key: Option<Key>,
         /// How many times it was tried.
         attempts: u32,
         /// For how long.
@@ -223,13 +225,12 @@ impl Error {
             | Self::WouldDeadlock { key }
             | Self::NoQuorum { key, .. }
             | Self::Conflict { key, .. }
-            | Self::Exhausted { key, .. }
             | Self::MaybeCommitted { key, .. }
             | Self::StaleFence { key, .. }
             | Self::Absent { key }
             | Self::Decode { key, .. }
             | Self::Encode { key, .. } => Some(key),
-            Self::Backend { key, .. } => key.as_ref(),
+            Self::Backend { key, .. } | Self::Exhausted { key, .. } => key.as_ref(),
             Self::Config(_) | Self::NoDefaultClient | Self::Closed => None,
         }
     }

@@ -100,6 +100,7 @@ mod outcome;
 pub mod proto;
 mod release;
 mod report;
+mod retry;
 mod scope;
 mod several;
 pub mod slot;
@@ -130,7 +131,7 @@ pub use ttl::Ttl;
 pub use value::{Codec, Coded, Expiry, Snapshot, Written};
 
 #[cfg(feature = "macros")]
-pub use tairlock_macros::distributed_lock;
+pub use tairlock_macros::{distributed_lock, optimistic_retry};
 
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod builder;
@@ -188,6 +189,7 @@ pub mod core_private {
         answers::{Answers, or_else, outcome, skip, skip_or_else},
         release::{lent, loss},
         report::{Asking, declined, describe},
+        retry::{Terms, once, per_attempt, repeat, repeat_or_else, update, update_or_else},
         scope::{Held, Scope, enter, seek},
         several::Several,
         template::Template,

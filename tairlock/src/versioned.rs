@@ -4,7 +4,7 @@ mod updating;
 
 use std::{fmt, sync::Arc};
 
-pub use updating::Updating;
+pub(crate) use updating::Updating;
 
 use crate::{
     Client, Codec, Error, Key, Snapshot,
@@ -32,8 +32,9 @@ use crate::{
 /// ```
 ///
 /// All handles of one client on one key share what they last saw there, so that an update begins with
-/// the write: one command where nobody else changed the value meanwhile. Updates of one key through one
-/// client stand in one line. Cheap to clone.
+/// the write: one command where nobody else changed the value meanwhile. That is remembered for a while
+/// after the last handle is gone: of 1,024 values of up to 64 KiB, those that were used last, 4 MiB together.
+/// Updates of one key through one client stand in one line. Cheap to clone.
 ///
 /// A lock and a value under the same key are in each other's way: a value is no lock, and the one that
 /// comes second gets an error that says so.

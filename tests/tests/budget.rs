@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use tairlock::{Error, distributed_lock};
+use tairlock::{Error, distributed_lock, optimistic_retry};
 use tokio::runtime::{Builder, Runtime};
 
 type Answer<T> = Result<T, Error>;
@@ -48,6 +48,47 @@ async fn locked_twice(large: Large, id: u64) -> Answer<u64> {
     Ok(u64::from(large[0]) + id)
 }
 
+/// What a body that runs again may add to its future: room for the update, and for the copy of the value.
+const UPDATE: usize = 800;
+
+#[optimistic_retry(key = "budget", default = 0)]
+async fn retried(#[value] n: &mut u64) -> Answer<u8> {
+    *n += 1;
+    tokio::task::yield_now().await;
+    Ok(1)
+}
+
+#[optimistic_retry(key = "budget:{id}", default = 0)]
+async fn retried_large(#[value] n: &mut u64, large: Large, id: u64) -> Answer<u64> {
+    *n += 1;
+    tokio::task::yield_now().await;
+    Ok(u64::from(large[0]) + id)
+}
+
+#[optimistic_retry]
+async fn repeated() -> Answer<u8> {
+    tokio::task::yield_now().await;
+    Ok(1)
+}
+
+#[test]
+fn m30_a_body_that_runs_again_has_its_arguments_twice_more() {
+    let (large, arguments) = ([1; 1000], size_of::<Large>() + size_of::<u64>());
+    let plain_large = size_of_val(&plain_large(large, 1));
+    for (what, size, budget) in [
+        ("retried", size_of_val(&retried()), size_of_val(&plain()) + UPDATE),
+        (
+            "retried_large",
+            size_of_val(&retried_large(large, 1)),
+            // The attempt's own, and those on their way into it: nothing is shared that may not be.
+            plain_large + 2 * arguments + UPDATE,
+        ),
+        ("repeated", size_of_val(&repeated()), size_of_val(&plain()) + FUTURE),
+    ] {
+        assert!(size <= budget, "{what}: {size} bytes, {budget} are the most");
+    }
+}
+
 #[test]
 fn m30_a_future_is_the_plain_one_its_arguments_and_a_little() {
     let (large, arguments) = ([1; 1000], size_of::<Large>() + size_of::<u64>());
@@ -81,6 +122,25 @@ mod asynchronous {
         let _released = guard.release().await?;
         Ok(id)
     }
+
+    #[optimistic_retry(key = "stock:{id}", default = 0, using = client)]
+    pub(super) async fn retried(
+        client: &tairlock::Client,
+        #[value] n: &mut u64,
+        id: u64,
+    ) -> Answer<u64> {
+        *n += id;
+        Ok(*n)
+    }
+
+    pub(super) async fn updated(client: &tairlock::Client, id: u64) -> Answer<u64> {
+        let value = client.versioned::<u64>(format!("stock:{id}")).default(0);
+        let add = |n: &mut u64| {
+            *n += id;
+            Ok(*n)
+        };
+        value.update(add).await
+    }
 }
 
 mod blocking {
@@ -108,6 +168,20 @@ fn allocations(call: impl Fn()) -> u64 {
     call();
     let counts = (0..100).map(|_| allocation_counter::measure(&call).count_total);
     counts.min().unwrap_or_default()
+}
+
+#[test]
+fn an_annotated_update_is_one_allocation_more_than_by_hand() {
+    let client = tairlock::Client::in_memory();
+    let runtime = runtime();
+    let of = |future: &dyn Fn() -> Answer<u64>| {
+        allocations(|| {
+            black_box(future()).expect("nobody else is there");
+        })
+    };
+    let attribute = of(&|| runtime.block_on(asynchronous::retried(&client, 7)));
+    let by_hand = of(&|| runtime.block_on(asynchronous::updated(&client, 7)));
+    assert!(by_hand > 0 && attribute <= by_hand + 1, "{attribute}, {by_hand} by hand");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use cached::macros::cached;
-use tairlock::{Client, distributed_lock};
+use tairlock::{Client, distributed_lock, optimistic_retry};
 
 fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
@@ -73,6 +73,19 @@ mod with_axum {
         Ok(format!("{}", is_locked(&format!("x:below:{id}")).await))
     }
 
+    #[optimistic_retry(key = "x:again:{id}", default = 0, using = locks)]
+    #[axum::debug_handler(state = Client)]
+    async fn again(
+        State(locks): State<Client>,
+        Path(id): Path<u32>,
+        #[value] sold: &mut u32,
+        body: String,
+    ) -> Result<String, AppError> {
+        tokio::task::yield_now().await;
+        *sold += id;
+        Ok(format!("{sold}{body}"))
+    }
+
     #[distributed_lock(key = "x:many:{a}", using = client())]
     #[allow(clippy::too_many_arguments)]
     async fn sixteen(
@@ -101,6 +114,7 @@ mod with_axum {
         let routes = Router::new()
             .route("/above/{id}", get(above))
             .route("/below/{id}", get(below))
+            .route("/again/{id}", get(again))
             .route("/sixteen", get(sixteen))
             .with_state(client().clone());
         let ask = async |path: &str| {
@@ -112,6 +126,8 @@ mod with_axum {
         };
         assert_eq!(ask("/above/1").await, (StatusCode::OK, "true".to_owned()));
         assert_eq!(ask("/below/1").await, (StatusCode::OK, "true".to_owned()));
+        assert_eq!(ask("/again/7").await, (StatusCode::OK, "7".to_owned()));
+        assert_eq!(ask("/again/7").await, (StatusCode::OK, "14".to_owned()));
         assert_eq!(ask("/sixteen").await, (StatusCode::OK, "true true".to_owned()));
         let _guard = client().lock("x:above:7").acquire().await.expect("free");
         let (status, text) = ask("/above/7").await;
@@ -136,6 +152,33 @@ mod with_actix {
     async fn below(id: web::Path<u32>) -> Result<HttpResponse, AppError> {
         let locked = is_locked(&format!("y:below:{id}")).await;
         Ok(HttpResponse::Ok().body(locked.to_string()))
+    }
+
+    #[get("/again/above/{id}")]
+    #[optimistic_retry(key = "y:again:{id}", default = 0, using = client())]
+    async fn again_above(id: web::Path<u32>, #[value] sold: &mut u32) -> Result<String, AppError> {
+        *sold += 1;
+        Ok(sold.to_string())
+    }
+
+    #[optimistic_retry(key = "y:again:{id}", default = 0, using = client())]
+    #[get("/again/below/{id}")]
+    async fn again_below(
+        #[value] sold: &mut u32,
+        id: web::Path<u32>,
+        text: String,
+    ) -> Result<HttpResponse, AppError> {
+        *sold += 1;
+        Ok(HttpResponse::Ok().body(sold.to_string() + &text))
+    }
+
+    #[actix_web::test]
+    async fn m32_services_above_and_below_a_body_that_runs_again() {
+        let app = test::init_service(App::new().service(again_above).service(again_below)).await;
+        for (path, said) in [("above", "1"), ("below", "2"), ("above", "3")] {
+            let request = test::TestRequest::get().uri(&format!("/again/{path}/5")).to_request();
+            assert_eq!(test::call_and_read_body(&app, request).await, said, "{path}");
+        }
     }
 
     #[actix_web::test]
@@ -170,6 +213,13 @@ async fn cached_below(id: u32) -> Result<bool, AppError> {
     Ok(is_locked(&format!("z:below:{id}")).await)
 }
 
+#[optimistic_retry(key = "z:again", default = 0, using = client())]
+#[cached]
+async fn cached_again(id: u32, #[value] n: &mut u32) -> Result<u32, AppError> {
+    *n += id;
+    Ok(*n)
+}
+
 #[tokio::test]
 async fn m31_above_and_below_a_cache() {
     for _ in 0..2 {
@@ -179,6 +229,8 @@ async fn m31_above_and_below_a_cache() {
         assert!(cached_below(1).await.expect("free"));
     }
     assert_eq!(RUNS.load(Ordering::Relaxed), 2);
+    assert_eq!(cached_again(5).await.expect("nobody else"), 5);
+    assert_eq!(cached_again(5).await.expect("nobody else"), 5, "the cache's");
 }
 
 /// Everything at once, in two orders.

@@ -13,8 +13,8 @@ fn ui() {
 fn m18_hygiene() {
     for edition in [2021, 2024] {
         let dependencies = [
-            ("locks", "tairlock", "features = ['tokio', 'macros']"),
-            ("blocking_locks", "tairlock-sync", "features = ['macros']"),
+            ("locks", "tairlock", "features = ['tokio', 'macros', 'serde']"),
+            ("blocking_locks", "tairlock-sync", "features = ['macros', 'serde']"),
         ];
         let source = include_str!("hygiene.rs");
         let said = check(&format!("hygiene-{edition}"), edition, &dependencies, source);
@@ -31,15 +31,21 @@ fn a_missing_crate_is_named_with_its_cure() {
         async fn run() {}
         #[tairlock_macros::distributed_lock(key = \"a\")]
         fn run_blocking() {}
+        #[tairlock_macros::optimistic_retry]
+        async fn again() {}
+        #[tairlock_macros::optimistic_retry]
+        fn again_blocking() {}
     ";
     let said =
         check("missing", 2024, &[("tairlock-macros", "tairlock-macros", "features = []")], source);
     let said = said.expect_err("nothing can expand");
-    for cure in [
-        "on an `async fn` needs the crate `tairlock`: run `cargo add tairlock`",
-        "on a plain `fn` needs the crate `tairlock-sync`: run `cargo add tairlock-sync`",
-    ] {
-        assert!(said.contains(cure), "{said}");
+    for attribute in ["distributed_lock", "optimistic_retry"] {
+        for cure in [
+            "on an `async fn` needs the crate `tairlock`: run `cargo add tairlock`",
+            "on a plain `fn` needs the crate `tairlock-sync`: run `cargo add tairlock-sync`",
+        ] {
+            assert!(said.contains(&format!("`#[{attribute}]` {cure}")), "{said}");
+        }
     }
 }
 
@@ -64,15 +70,30 @@ fn m25_clippy_still_looks_at_the_body() {
             println!(\"in a blocking body\");
             Ok(1)
         }
+        #[tairlock::optimistic_retry(key = \"a\")]
+        pub async fn again(#[value] n: &mut u8) -> Result<u8, tairlock::Error> {
+            println!(\"in an async body\");
+            Ok(*n)
+        }
+        #[tairlock_sync::optimistic_retry]
+        pub fn again_blocking() -> Result<u8, tairlock_sync::Error> {
+            println!(\"in a blocking body\");
+            Ok(1)
+        }
     ";
     let dependencies = [
-        ("tairlock", "tairlock", "features = ['tokio', 'macros']"),
-        ("tairlock-sync", "tairlock-sync", "features = ['macros']"),
+        ("tairlock", "tairlock", "features = ['tokio', 'macros', 'serde']"),
+        ("tairlock-sync", "tairlock-sync", "features = ['macros', 'serde']"),
     ];
     let said = check("m25", 2024, &dependencies, source).expect("it compiles");
-    for (line, lint) in
-        [(5, "print_stdout"), (6, "bool_comparison"), (7, "print_stdout"), (13, "print_stdout")]
-    {
+    for (line, lint) in [
+        (5, "print_stdout"),
+        (6, "bool_comparison"),
+        (7, "print_stdout"),
+        (13, "print_stdout"),
+        (18, "print_stdout"),
+        (23, "print_stdout"),
+    ] {
         assert!(said.contains(&format!("src/lib.rs:{line}:")), "line {line}, {lint}: {said}");
         assert!(said.contains(lint), "{lint}: {said}");
     }

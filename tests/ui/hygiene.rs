@@ -7,7 +7,7 @@
 #![no_implicit_prelude]
 
 use ::core::result::Result::Ok;
-use ::locks::distributed_lock;
+use ::locks::{distributed_lock, optimistic_retry};
 use ::std::{cell::RefCell, string::String, sync::OnceLock, vec::Vec};
 
 mod core {}
@@ -113,6 +113,69 @@ pub async fn one_line() -> Answer<u8> { Ok(1) }
 #[must_use]
 pub fn one_line_blocking(x: u8) -> u8 { x.wrapping_add(1) }
 
+/// Each kind of argument of a body that runs again, and the names that its loop might want.
+///
+/// # Errors
+/// As the update.
+#[optimistic_retry(key = "retry:{key}", max_attempts = attempts, default = output, using = client())]
+pub async fn again(
+    key: &str,
+    #[value] value: &mut u32,
+    _unused: u8,
+    mut copy: String,
+    (terms, again): (u32, u32),
+    _: u8,
+    attempts: u32,
+    output: u32,
+) -> Answer<u32> {
+    copy.push('x');
+    if *value > terms {
+        return Ok(again);
+    }
+    *value += 1;
+    Ok(*value)
+}
+
+/// The same, in one line.
+///
+/// # Errors
+/// As the update.
+#[optimistic_retry(key = "retry:{key}", expire = keep, within = 0.5, using = blocking())]
+pub fn again_blocking(key: &str, #[value] value: &mut ::core::option::Option<u8>, mut a: u8, _b: u8) -> Answer<u8> { a += 1; *value = ::core::option::Option::Some(a); Ok(a) }
+
+/// Nothing to return.
+#[optimistic_retry(key = "retry", codec = integer, or_else = ::core::mem::drop)]
+pub async fn again_nothing(#[value] value: &mut i64) { *value += 1; }
+
+/// Nothing to change.
+///
+/// # Errors
+/// As the body.
+#[optimistic_retry]
+pub async fn again_alone(error: u8, terms: u8) -> Answer<u8> { Ok(error + terms) }
+
+/// Nothing to change.
+///
+/// # Errors
+/// As the body.
+#[optimistic_retry(max_attempts = 3)]
+pub fn again_alone_blocking(again: u8) -> Answer<u8> { Ok(again) }
+
+/// Under a lock, and a lock under it.
+///
+/// # Errors
+/// As the lock and the update.
+#[distributed_lock(key = "outer:{key}", using = client())]
+#[optimistic_retry(key = "retry:{key}", default = 0, using = client())]
+#[distributed_lock(key = "inner:{key}", lease = lease, using = client())]
+pub async fn again_locked(key: String, #[value] value: &mut u8) -> Answer<usize> {
+    *value += 1;
+    if lease.is_held() {
+        return Ok(key.len());
+    }
+    Ok(0)
+}
+
 /// A type with methods.
 #[derive(Debug)]
 pub struct Service {
@@ -181,5 +244,27 @@ impl Service {
     #[distributed_lock(key = "service", using = client())]
     pub async fn temporary(&self, cell: RefCell<Vec<u8>>) -> Answer<usize> {
         Ok(cell.borrow().len())
+    }
+
+    /// A body that runs again, borrowed for a while.
+    ///
+    /// # Errors
+    /// As the update.
+    #[optimistic_retry(key = "again:{self.name}", default = String::new(), using = self.locks)]
+    pub async fn again(&mut self, #[value] there: &mut String) -> Answer<usize> {
+        self.name.push('a');
+        ::std::clone::Clone::clone_from(there, &self.name);
+        Ok(there.len())
+    }
+
+    /// The same, of something owned.
+    ///
+    /// # Errors
+    /// As the update.
+    #[optimistic_retry(key = "again:{self.name}", default = 1, using = blocking())]
+    pub fn again_blocking(mut self, #[value] there: &mut usize) -> Answer<usize> {
+        self.name.push('x');
+        *there += self.name.len();
+        Ok(*there)
     }
 }

@@ -55,8 +55,8 @@ impl Port<()> for Asking<'_> {
 /// An update whose computation is somewhere else: ask for a copy, compute on it, and say what is left
 /// of it, until that is settled.
 #[derive(Debug)]
-pub struct Updating<'a, T> {
-    pub(super) request: &'a ValueRequest,
+pub(crate) struct Updating<'a, T> {
+    pub(crate) request: &'a ValueRequest,
     recall: &'a Recall,
     working: Working<T>,
     turning: Turning<'a>,
@@ -93,7 +93,7 @@ impl<'a, T> Updating<'a, T> {
     ///
     /// # Errors
     /// As [`Versioned::update`](super::Versioned::update).
-    pub fn attempt(&mut self) -> Result<Option<T>, Error> {
+    pub(crate) fn attempt(&mut self) -> Result<Option<T>, Error> {
         loop {
             if self.next.is_none() {
                 self.next = self.progress()?;
@@ -114,7 +114,7 @@ impl<'a, T> Updating<'a, T> {
     ///
     /// # Errors
     /// [`Error::Encode`].
-    pub fn change(&self, left: Option<&T>) -> Result<Change, Error> {
+    pub(crate) fn change(&self, left: Option<&T>) -> Result<Change, Error> {
         self.working.change(left)
     }
 
@@ -123,7 +123,7 @@ impl<'a, T> Updating<'a, T> {
     ///
     /// # Errors
     /// As [`Versioned::update`](super::Versioned::update).
-    pub fn settle(&mut self, change: Change) -> Result<bool, Error> {
+    pub(crate) fn settle(&mut self, change: Change) -> Result<bool, Error> {
         drive::lock(&self.turning.machine).computed(change, time::now());
         self.next = self.progress()?;
         Ok(self.next.is_none())

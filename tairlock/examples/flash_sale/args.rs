@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, value_parser};
 
-/// A flash sale: many buyers take from one stock, without a lock and with one.
+/// A flash sale: many buyers take from one stock, with no care, under a lock, and by versions.
 #[derive(Debug, Parser)]
 #[command(name = "flash_sale")]
 pub(crate) struct Args {

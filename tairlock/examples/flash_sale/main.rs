@@ -1,4 +1,4 @@
-//! A flash sale: many buyers take from one stock, without a lock and with one.
+//! A flash sale: many buyers take from one stock, with no care, under a lock, and by versions.
 //!
 //! ```text
 //! cargo run --release --example flash_sale                                  # no server needed
@@ -36,7 +36,7 @@ use crate::{
     ways::Way,
 };
 
-/// Something was lost under a lock, or the sale could not go on.
+/// Something was lost in a way that promises it is not, or the sale could not go on.
 const FAILED: u8 = 1;
 /// The server cannot be used: as for any other flag that makes no sense.
 const BAD_USAGE: u8 = 2;
@@ -69,9 +69,9 @@ async fn hold_sales(args: &Args, place: &Place, stop: &Stop) -> anyhow::Result<E
     println!("{}\n", place.describe(args));
     let mut rows = Vec::new();
     for &way in ways::ALL {
-        place.stock_up(args.items).await?;
+        place.stock_up(way, args.items).await?;
         let sold = hold_sale(way, args, place, stop).await;
-        let left = place.clear().await;
+        let left = place.clear(way).await;
         match sold? {
             Sold::Out(mut row) => {
                 row.left = left?;

@@ -5,8 +5,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use anyhow::Context as _;
 use redis::{AsyncCommands as _, aio::MultiplexedConnection};
-use tairlock::{Client, memory::SharedStore};
+use tairlock::{Client, Versioned, memory::SharedStore};
 
 use crate::{
     args::Args,
@@ -14,6 +15,7 @@ use crate::{
     count::Counts,
     report::{Row, grouped},
     warehouse::{Shelf, Warehouse},
+    ways::{Way, optimistic_retry},
 };
 
 /// Where the sale is held.
@@ -21,7 +23,7 @@ pub(crate) enum Place {
     /// In this process, on the embedded server.
     Here { client: Client, store: Arc<SharedStore>, shelf: Arc<Shelf>, shop: Arc<Shop> },
     /// On a server.
-    Server { url: String, connection: MultiplexedConnection, sku: String },
+    Server { url: String, client: Client, connection: MultiplexedConnection, sku: String },
 }
 
 impl Place {
@@ -37,10 +39,9 @@ impl Place {
             let shop = Arc::new(Shop::new(Warehouse::Here(Arc::clone(&shelf)), sku));
             return Ok(Self::Here { client, store, shelf, shop });
         };
-        // The buyers' processes have clients of their own: this one is to see whether they will do.
-        Client::connect(url).await?;
-        let connection = connect(url).await?;
-        Ok(Self::Server { url: url.clone(), connection, sku })
+        // The buyers' processes have clients of their own: this one fills the shelves.
+        let (client, connection) = (Client::connect(url).await?, connect(url).await?);
+        Ok(Self::Server { url: url.clone(), client, connection, sku })
     }
 
     /// The first line of the output.
@@ -53,12 +54,21 @@ impl Place {
         format!("{buyers} buyers, {items} items, {place}")
     }
 
-    pub(crate) async fn stock_up(&self, items: u64) -> anyhow::Result<()> {
+    pub(crate) async fn stock_up(&self, way: &dyn Way, items: u64) -> anyhow::Result<()> {
+        if way.is_versioned() {
+            self.versioned().create(&items).await?;
+            return Ok(());
+        }
         self.warehouse().write(items).await
     }
 
     /// Clears the stock away, and says how much was left.
-    pub(crate) async fn clear(&self) -> anyhow::Result<u64> {
+    pub(crate) async fn clear(&self, way: &dyn Way) -> anyhow::Result<u64> {
+        if way.is_versioned() {
+            let stock = self.versioned();
+            let left = stock.update_option(|stock| anyhow::Ok(stock.take())).await?;
+            return left.context("the stock is gone");
+        }
         let warehouse = self.warehouse();
         let left = warehouse.read().await?;
         warehouse.clear().await?;
@@ -71,7 +81,7 @@ impl Place {
             Self::Here { store, shelf, .. } => Some(Counts::from([
                 ("read", shelf.reads.load(Ordering::Relaxed)),
                 ("write", shelf.writes.load(Ordering::Relaxed)),
-                ("lock", store.with(|store| store.applied())),
+                ("operation", store.with(|store| store.applied())),
             ])),
             Self::Server { connection, .. } => {
                 let mut info = redis::cmd("INFO");
@@ -85,7 +95,9 @@ impl Place {
     /// The words under the table.
     pub(crate) fn what_is_counted(&self, rows: &[Row]) -> String {
         let source = match self {
-            Self::Here { .. } => "the stock's reads and writes, and operations on locks",
+            Self::Here { .. } => {
+                "the stock's reads and writes, and operations on locks and versions"
+            }
             Self::Server { .. } => {
                 "as the server counts them (INFO commandstats), scripts' own too"
             }
@@ -115,8 +127,7 @@ impl Place {
     /// Gives back what this process still holds; says whether every release was answered.
     pub(crate) async fn close(&self) -> bool {
         match self {
-            Self::Here { client, .. } => client.close().await,
-            Self::Server { .. } => true,
+            Self::Here { client, .. } | Self::Server { client, .. } => client.close().await,
         }
     }
 
@@ -124,6 +135,13 @@ impl Place {
         match self {
             Self::Here { shop, .. } => shop.warehouse.clone(),
             Self::Server { connection, sku, .. } => Warehouse::on_server(connection.clone(), sku),
+        }
+    }
+
+    fn versioned(&self) -> Versioned<u64> {
+        match self {
+            Self::Here { client, shop, .. } => optimistic_retry::stock(client, &shop.sku),
+            Self::Server { client, sku, .. } => optimistic_retry::stock(client, sku),
         }
     }
 }

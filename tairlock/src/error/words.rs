@@ -21,6 +21,18 @@ impl fmt::Display for Moved {
     }
 }
 
+/// "value `k`", or without the key.
+pub(super) struct Named<'a>(pub(super) Option<&'a Key>);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(key) => write!(f, "value {key:?}"),
+            None => f.write_str("a value"),
+        }
+    }
+}
+
 /// "cannot acquire lock `k`", or without the key.
 pub(super) struct During<'a>(pub(super) Operation, pub(super) Option<&'a Key>);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Backoff;
-use crate::time::Timestamp;
+use crate::{ConfigError, Error, Key, time::Timestamp};
 
 /// After which conflicts there is a pause, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,22 +63,45 @@ impl Pace {
 #[derive(Clone, Debug)]
 pub struct Again {
     pace: Pace,
-    left: u32,
+    attempts: u32,
+    conflicts: u32,
+    began: Timestamp,
     deadline: Timestamp,
 }
 
 impl Again {
     /// For a body that may run `attempts` times within `within`.
-    #[must_use]
-    pub fn new(attempts: u32, within: Duration, seed: u64, now: Timestamp) -> Self {
+    ///
+    /// # Errors
+    /// [`ConfigError::NoAttempts`], [`ConfigError::ZeroDeadline`].
+    pub fn checked(
+        attempts: u32,
+        within: Duration,
+        seed: u64,
+        now: Timestamp,
+    ) -> Result<Self, ConfigError> {
+        if attempts == 0 {
+            return Err(ConfigError::NoAttempts);
+        }
+        if within.is_zero() {
+            return Err(ConfigError::ZeroDeadline { what: "update" });
+        }
         let pace = Pace::new(Pacing::DEFAULT, seed);
-        Self { pace, left: attempts.saturating_sub(1), deadline: now + within }
+        Ok(Self { pace, attempts, conflicts: 0, began: now, deadline: now + within })
     }
 
-    /// It met a conflict: when it is to run again, if there is anything left of its budget.
-    pub fn after_conflict(&mut self, now: Timestamp) -> Option<Timestamp> {
-        self.left = self.left.checked_sub(1)?;
+    /// It met a conflict about `key`: when it is to run again.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if there is nothing left of its budget.
+    pub fn after_conflict(&mut self, now: Timestamp, key: Option<Key>) -> Result<Timestamp, Error> {
+        self.conflicts += 1;
         let again = now + self.pace.after_conflict();
-        (again < self.deadline).then_some(again)
+        if self.conflicts < self.attempts && again < self.deadline {
+            Ok(again)
+        } else {
+            let (attempts, elapsed) = (self.conflicts, now.since(self.began));
+            Err(Error::Exhausted { key, attempts, elapsed })
+        }
     }
 }

@@ -87,7 +87,7 @@ impl Updated {
             Self::Compute(stored) => Ok(Some(stored)),
             Self::Committed | Self::Unchanged => Ok(None),
             Self::Exhausted { attempts, elapsed } => {
-                Err(Error::Exhausted { key, attempts, elapsed })
+                Err(Error::Exhausted { key: Some(key), attempts, elapsed })
             }
             Self::Failed(operation, fault) => Err(super::errand::backend(key, operation, fault)),
             Self::Unknown(fault) => Err(Error::MaybeCommitted { key, fault }),

@@ -117,7 +117,7 @@ impl<T> fmt::Debug for Codec<T> {
     message = "`{Self}` cannot be a versioned value",
     label = "not both `serde::Serialize` and `serde::de::DeserializeOwned`",
     note = "derive both, with the feature `serde` of tairlock (it is on by default); \
-            or name a codec: `client.versioned_with(key, codec)`"
+            or name a codec: `client.versioned_with(key, codec)`, or `codec = …` in the attribute"
 )]
 pub trait Coded: Sized {
     /// Its codec.

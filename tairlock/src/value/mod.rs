@@ -4,6 +4,7 @@ mod codec;
 mod fenced;
 #[cfg(feature = "serde")]
 mod json;
+mod kept;
 mod recall;
 mod request;
 mod working;
@@ -43,6 +44,12 @@ pub enum Expiry {
     After(Duration),
     /// For as long as it would have stayed without the write.
     Keep,
+}
+
+impl From<Duration> for Expiry {
+    fn from(duration: Duration) -> Self {
+        Self::After(duration)
+    }
 }
 
 impl Expiry {

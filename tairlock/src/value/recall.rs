@@ -1,4 +1,4 @@
-//! What a client remembers of its values while it has handles on them, and who updates them in turn.
+//! What a client remembers of its values, and who updates them in turn.
 
 use std::{
     collections::HashMap,
@@ -6,18 +6,24 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use super::Stored;
+use super::{Stored, kept::Kept};
 use crate::{Key, bell::Queue};
 
-/// The values that a client has handles on.
+/// The values that a client has handles on, and those that it had handles on lately.
 ///
 /// All handles of one client on one key share what was last seen there: a hint, which the server
-/// checks with every write. It goes with the last of them.
+/// checks with every write.
 #[derive(Debug, Default)]
 pub struct Values {
     /// The lines of those who update, one per key; apart from those of the locks.
     pub lines: Arc<Queue>,
-    recalled: Mutex<HashMap<Key, Weak<Recall>>>,
+    recalled: Mutex<Recalled>,
+}
+
+#[derive(Debug, Default)]
+struct Recalled {
+    in_use: HashMap<Key, Weak<Recall>>,
+    kept: Kept,
 }
 
 impl Values {
@@ -25,25 +31,13 @@ impl Values {
     #[must_use]
     pub fn recall(self: &Arc<Self>, key: &Key) -> Arc<Recall> {
         let mut recalled = lock(&self.recalled);
-        if let Some(recall) = recalled.get(key).and_then(Weak::upgrade) {
+        if let Some(recall) = recalled.in_use.get(key).and_then(Weak::upgrade) {
             return recall;
         }
-        let (owner, last) = (Arc::downgrade(self), Mutex::default());
+        let (owner, last) = (Arc::downgrade(self), Mutex::new(recalled.kept.take(key)));
         let recall = Arc::new(Recall { key: key.clone(), owner, last });
-        recalled.insert(key.clone(), Arc::downgrade(&recall));
+        recalled.in_use.insert(key.clone(), Arc::downgrade(&recall));
         recall
-    }
-
-    /// How many keys are remembered.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        lock(&self.recalled).len()
-    }
-
-    /// Whether nothing is remembered.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -100,8 +94,9 @@ impl Drop for Recall {
         let Some(owner) = self.owner.upgrade() else { return };
         let mut recalled = lock(&owner.recalled);
         // Whoever asked in the meantime has made another.
-        if recalled.get(&self.key).is_some_and(|there| there.strong_count() == 0) {
-            recalled.remove(&self.key);
+        if recalled.in_use.get(&self.key).is_some_and(|there| there.strong_count() == 0) {
+            recalled.in_use.remove(&self.key);
+            recalled.kept.put(&self.key, self.get());
         }
     }
 }
@@ -114,4 +109,26 @@ impl fmt::Debug for Recall {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_outlives_the_last_handle() {
+        let values = Arc::new(Values::default());
+        let key = Key::new("k").expect("a key");
+        let (one, two) = (values.recall(&key), values.recall(&key));
+        one.set(Known::Absent);
+        drop(one);
+        assert!(matches!(two.get(), Known::Absent));
+        drop(two);
+        assert!(lock(&values.recalled).in_use.is_empty());
+        assert!(matches!(values.recall(&key).get(), Known::Absent));
+        // Not of a client that is gone.
+        let three = values.recall(&key);
+        drop(values);
+        drop(three);
+    }
 }

@@ -67,8 +67,8 @@ impl Port<()> for Asking<'_> {
 /// An update whose computation is somewhere else: ask for a copy, compute on it, and say what is left
 /// of it, until that is settled.
 #[derive(Debug)]
-pub struct Updating<'a, T> {
-    pub(super) request: &'a ValueRequest,
+pub(crate) struct Updating<'a, T> {
+    pub(crate) request: &'a ValueRequest,
     recall: &'a Recall,
     working: Working<T>,
     turning: Turning<'a>,
@@ -105,7 +105,7 @@ impl<'a, T> Updating<'a, T> {
     ///
     /// # Errors
     /// As [`Versioned::update`](super::Versioned::update).
-    pub async fn attempt(&mut self) -> Result<Option<T>, Error> {
+    pub(crate) async fn attempt(&mut self) -> Result<Option<T>, Error> {
         loop {
             if self.next.is_none() {
                 self.next = self.progress().await?;
@@ -126,7 +126,7 @@ impl<'a, T> Updating<'a, T> {
     ///
     /// # Errors
     /// [`Error::Encode`].
-    pub fn change(&self, left: Option<&T>) -> Result<Change, Error> {
+    pub(crate) fn change(&self, left: Option<&T>) -> Result<Change, Error> {
         self.working.change(left)
     }
 
@@ -135,7 +135,7 @@ impl<'a, T> Updating<'a, T> {
     ///
     /// # Errors
     /// As [`Versioned::update`](super::Versioned::update).
-    pub async fn settle(&mut self, change: Change) -> Result<bool, Error> {
+    pub(crate) async fn settle(&mut self, change: Change) -> Result<bool, Error> {
         drive::lock(&self.turning.machine).computed(change, time::now());
         self.next = self.progress().await?;
         Ok(self.next.is_none())

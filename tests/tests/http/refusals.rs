@@ -61,7 +61,7 @@ pub(crate) fn named(kind: &str) -> Refusal {
             Error::MaybeCommitted { key: key(), fault: fault(FaultKind::NoReply) }.into()
         }
         "conflict" => Error::Conflict { key: key(), expected: Some(1), found: Some(2) }.into(),
-        "exhausted" => Error::Exhausted { key: key(), attempts: 64, elapsed: waited }.into(),
+        "exhausted" => Error::Exhausted { key: Some(key()), attempts: 64, elapsed: waited }.into(),
         "absent" => Error::Absent { key: key() }.into(),
         "bad-key" => BadKey("it says secret-key").into(),
         "key-too-long" => Error::from(ConfigError::KeyTooLong { len: 9999, max: 9 }).into(),

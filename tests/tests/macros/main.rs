@@ -10,6 +10,7 @@ mod hygiene;
 mod keys;
 mod neighbours;
 mod reentry;
+mod retry;
 mod several;
 mod shapes;
 

@@ -1,14 +1,19 @@
 //! The ways to sell an item: a new one is a file beside this one, and a line in [`ALL`].
 
 mod distributed_lock;
+pub(crate) mod optimistic_retry;
 mod read_then_write;
 
-use std::pin::Pin;
+use std::{pin::Pin, time::Duration};
 
 use crate::buyers::Shop;
 
 /// Every way, in the order of the table.
-pub(crate) const ALL: &[&dyn Way] = &[&read_then_write::ReadThenWrite, &distributed_lock::Locked];
+pub(crate) const ALL: &[&dyn Way] =
+    &[&read_then_write::ReadThenWrite, &distributed_lock::Locked, &optimistic_retry::Retried];
+
+/// How long a payment takes to check.
+const PAYMENT: Duration = Duration::from_millis(1);
 
 /// One way to sell an item.
 pub(crate) trait Way: Sync {
@@ -17,6 +22,11 @@ pub(crate) trait Way: Sync {
 
     /// Whether it promises that no update is lost.
     fn is_safe(&self) -> bool;
+
+    /// Whether it sells from a stock with versions.
+    fn is_versioned(&self) -> bool {
+        false
+    }
 
     /// Sells one item to one buyer.
     fn sell<'a>(&'a self, shop: &'a Shop) -> Selling<'a>;

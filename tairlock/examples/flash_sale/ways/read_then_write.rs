@@ -1,12 +1,7 @@
 //! Reads the stock, takes the money, writes the stock: whatever others wrote in between is lost.
 
-use std::time::Duration;
-
-use super::{Sale, Selling, Way};
+use super::{PAYMENT, Sale, Selling, Way};
 use crate::buyers::Shop;
-
-/// How long a payment takes to check.
-const PAYMENT: Duration = Duration::from_millis(1);
 
 pub(super) struct ReadThenWrite;
 
