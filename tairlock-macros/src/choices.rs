@@ -103,7 +103,7 @@ impl Value for Name {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let wrong = |span| {
             let message = "`name` is a constant text: it labels spans and metrics, as in `name = \
-                           \"settlement\"`; what is locked is said by `key`";
+                           \"settlement\"`; where the lock or the value is, is said by `key`";
             Error::new(span, message)
         };
         let expr: Expr = input.parse()?;

@@ -13,7 +13,21 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Values that many change, each on what it saw, and no change lost:
+//! Values that many change, each on what it saw, and no change lost, as an attribute and by hand:
+//!
+//! ```
+//! use tairlock_sync::{Client, optimistic_retry};
+//!
+//! #[optimistic_retry(key = "stock:{sku}", default = 10)]
+//! fn reserve(#[value] left: &mut u32, sku: &str, quantity: u32) -> Result<u32, tairlock_sync::Error> {
+//!     *left -= quantity; // again on a fresh copy, if somebody was faster
+//!     Ok(*left)
+//! }
+//! # fn main() -> Result<(), tairlock_sync::Error> {
+//! # tairlock_sync::set_default(Client::in_memory())?;
+//! assert_eq!(reserve("sku-1", 3)?, 7);
+//! # Ok(()) }
+//! ```
 //!
 //! ```
 //! # fn main() -> Result<(), tairlock_sync::Error> {

@@ -30,7 +30,21 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Values that many change, each on what it saw, and no change lost:
+//! Values that many change, each on what it saw, and no change lost, as an attribute and by hand:
+//!
+//! ```
+//! use tairlock::{Client, optimistic_retry};
+//!
+//! #[optimistic_retry(key = "stock:{sku}", default = 10)]
+//! async fn reserve(#[value] left: &mut u32, sku: &str, quantity: u32) -> Result<u32, tairlock::Error> {
+//!     *left -= quantity; // again on a fresh copy, if somebody was faster
+//!     Ok(*left)
+//! }
+//! # #[tokio::main] async fn main() -> Result<(), tairlock::Error> {
+//! # tairlock::set_default(Client::in_memory())?;
+//! assert_eq!(reserve("sku-1", 3).await?, 7);
+//! # Ok(()) }
+//! ```
 //!
 //! ```
 //! # #[tokio::main] async fn main() -> Result<(), tairlock::Error> {

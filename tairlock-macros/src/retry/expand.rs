@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
+use syn::ext::IdentExt;
 
 use super::model::{self, Model, Place};
 use crate::expand;
@@ -147,7 +148,9 @@ impl Model {
         let at_type = value.ty_span().resolved_at(span);
         let word = Ident::new(word, at_type);
         let codec = codec.map(|codec| quote_spanned!(span=> , #codec));
+        let label = self.function.sig.ident.unraw().to_string();
+        let label = options.name.is_none().then(|| quote_spanned!(span=> .name(#label)));
         let setters = options.setters(private);
-        quote_spanned!(span=> #private::#word::<#ty>(#client #key #codec) #setters)
+        quote_spanned!(span=> #private::#word::<#ty>(#client #key #codec) #label #setters)
     }
 }

@@ -171,6 +171,7 @@ fn check_pairs(options: &Options, value: Option<&Value>, errors: &mut Errors) {
                 options.expire.as_ref().map(|given| &given.name),
                 options.default.as_ref().map(|given| &given.name),
                 options.codec.as_ref().map(|given| &given.name),
+                options.name.as_ref().map(|given| &given.name),
                 options.using.as_ref().map(|given| &given.name),
             ];
             for name in given.into_iter().flatten() {

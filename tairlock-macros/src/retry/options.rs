@@ -7,6 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Error, Expr, ExprLit, Ident, Lit, Result, parse::ParseStream, spanned::Spanned};
 
 use crate::{
+    choices::Name,
     literal::{Limits, Time},
     options::{Crate, OrElse, Using, duration, user_tokens},
     table::{Value, options},
@@ -16,12 +17,13 @@ use crate::{
 options! {
     "an option is `name = value`; the value's name is an option too: `key = \"stock:{sku}\"`";
     // name                       value    an example                         also known as
-    "key"          key:          Key,     "key = \"stock:{sku}\"",            ["id", "resource", "name", "value", "lock"];
+    "key"          key:          Key,     "key = \"stock:{sku}\"",            ["id", "resource", "value", "lock"];
     "max_attempts" max_attempts: Count,   "max_attempts = 16",                ["attempts", "retries", "max_retries", "tries", "max_tries", "times", "limit"];
     "within"       within:       Within,  "within = \"2s\"",                  ["timeout", "deadline", "wait", "max_elapsed", "budget", "max_wait"];
     "expire"       expire:       Expire,  "expire = \"1h\"",                  ["ttl", "expiry", "expires", "lifetime", "px", "ex"];
     "default"      default:      Default, "default = Stock::default()",       ["init", "initial", "or", "or_insert", "or_default", "absent"];
     "codec"        codec:        Codec,   "codec = text",                     ["format", "encoding", "serde", "encode"];
+    "name"         name:         Name,    "name = \"reservation\"",             ["label", "span", "metric"];
     "using"        using:        Using,   "using = self.client",              ["client", "with", "on", "pool", "connection"];
     "or_else"      or_else:      OrElse,  "or_else = |error| Outcome::Busy",  ["on_error", "fallback", "otherwise", "on_exhausted"];
     "crate"        krate:        Crate,   "crate = my_crate::tairlock",       ["crate_path", "path"];

@@ -1,6 +1,6 @@
 //! Updates of values: how they end, at how many attempts and conflicts.
 
-use tairlock::Error;
+use tairlock::{Error, optimistic_retry};
 
 use crate::{scrape::count, told};
 
@@ -74,6 +74,31 @@ async fn updates_are_counted() {
         .await;
     assert!(matches!(exhausted, Err(Error::Exhausted { .. })), "{exhausted:?}");
     assert_eq!(updated("stock", "exhausted"), 1.0);
+}
+
+#[tokio::test]
+async fn annotated_updates_are_counted_under_the_functions_name() {
+    #[optimistic_retry(key = "annotated", default = 0, using = client)]
+    async fn annotated_reserve(
+        client: &tairlock::Client,
+        #[value] n: &mut u32,
+    ) -> Result<(), Error> {
+        *n += 1;
+        Ok(())
+    }
+    #[tairlock_sync::optimistic_retry(
+        key = "annotated", default = 0, name = "annotated-sale", using = client,
+    )]
+    fn annotated_sell(client: &tairlock_sync::Client, #[value] n: &mut u32) -> Result<(), Error> {
+        *n += 1;
+        Ok(())
+    }
+    told::listen();
+    annotated_reserve(&tairlock::Client::in_memory()).await.unwrap();
+    annotated_sell(&tairlock_sync::Client::in_memory()).unwrap();
+    for name in ["annotated_reserve", "annotated-sale"] {
+        assert_eq!(updated(name, "committed"), 1.0, "{name}");
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn negative() -> Result<(), Error> {
     Ok(())
 }
 
-#[optimistic_retry(key = "a", expire = "101000 years", max_attempts = "3", key = "b")]
+#[optimistic_retry(key = "a", expire = "101000 years", max_attempts = "3", key = "b", name = "a:{n}")]
 fn others(#[value] n: &mut u64) -> Result<(), Error> {
     Ok(())
 }

@@ -13,7 +13,7 @@ async fn no_key(sku: &str, #[value] stock: &mut u64) -> Result<(), Error> {
     Ok(())
 }
 
-#[optimistic_retry(expire = "1h", default = 5, codec = integer, using = client, max_attempts = 3)]
+#[optimistic_retry(expire = "1h", default = 5, codec = integer, name = "n", using = client, max_attempts = 3)]
 async fn neither(client: &tairlock::Client) -> Result<(), Error> {
     Ok(())
 }

@@ -19,6 +19,7 @@ impl Service {
         expire = "1h",
         default = 10,
         codec = Codec::INTEGER,
+        name = "taking",
         using = self.client,
         or_else = |error| Some(error.to_string()),
         crate = ::tairlock,
