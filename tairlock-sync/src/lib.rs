@@ -59,6 +59,7 @@ mod cluster;
 mod connect;
 mod default;
 mod drive;
+mod examine;
 mod fenced;
 mod guard;
 mod inspect;

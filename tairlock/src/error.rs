@@ -266,6 +266,8 @@ pub enum Operation {
     Remove,
     /// Looking who holds a lock.
     Inspect,
+    /// Examining a server.
+    Examine,
     /// Taking a lock away from whoever holds it.
     ForceRelease,
 }

@@ -87,6 +87,7 @@ pub mod bell;
 mod confirm;
 mod conflict;
 pub mod dialect;
+pub mod doctor;
 mod error;
 mod fault;
 pub mod fence;
@@ -143,6 +144,8 @@ mod connect;
 mod default;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod drive;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod examine;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod fenced;
 #[cfg(any(feature = "tokio", feature = "smol"))]

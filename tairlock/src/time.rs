@@ -66,6 +66,13 @@ pub fn now() -> Timestamp {
     Timestamp(1 << 32) + ORIGIN.get_or_init(std::time::Instant::now).elapsed()
 }
 
+/// The wall clock, in microseconds since 1970.
+#[must_use]
+pub fn unix_micros() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
 /// The wall clock, for a token's readable part; nothing is ever computed from it.
 pub(crate) fn unix_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tairlock::{
     Fault,
+    doctor::Report,
     memory::{Ear, SharedStore},
     proto::{Hear, News, Op, Verdict},
 };
@@ -25,6 +26,10 @@ impl Line for MemoryLine {
 
     fn ready(&self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    fn examine(&self, _within: Duration) -> Result<Report, Fault> {
+        Ok(Report::of_memory("the embedded server"))
     }
 }
 

@@ -14,7 +14,8 @@ use std::{
 pub(crate) use memory::MemoryNode;
 pub(crate) use quorum::{Member, QuorumLine};
 use tairlock::{
-    Fault,
+    Fault, FaultKind,
+    doctor::Report,
     proto::{Hear, Op, Verdict},
 };
 
@@ -28,6 +29,12 @@ pub(crate) trait Line: Debug + Send + Sync {
 
     /// Connects.
     fn ready(&self) -> Result<(), Fault>;
+
+    /// What a crash or a failover can take from locks here.
+    fn examine(&self, _within: Duration) -> Result<Report, Fault> {
+        let text = "there is no one server here to examine; ask each by a client of its own";
+        Err(Fault::new(FaultKind::Unsupported, text))
+    }
 
     /// As [`Line::call`], in two halves: several servers can be asked before one has answered.
     fn begin(&self, op: Op, within: Duration) -> Begun<'_> {

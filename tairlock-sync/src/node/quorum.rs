@@ -8,6 +8,7 @@ use std::{
 
 use tairlock::{
     Fault, FaultKind,
+    doctor::Report,
     proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict, Via},
     time::{self, Timestamp},
 };
@@ -207,6 +208,21 @@ impl Line for QuorumLine {
             Some(wrong) => Err(wrong.clone()),
             None => self.members.quorum.bears(&faults),
         }
+    }
+
+    fn examine(&self, within: Duration) -> Result<Report, Fault> {
+        let examined = |member: &Member| member.node.commands.examine(within);
+        let told: Vec<_> = thread::scope(|scope| {
+            let asked: Vec<_> = (self.members.all.iter())
+                .map(|member| scope.spawn(move || examined(member)))
+                .collect();
+            let broken = || Fault::new(FaultKind::Protocol, "it was not examined");
+            asked.into_iter().map(|asked| asked.join().unwrap_or_else(|_| Err(broken()))).collect()
+        });
+        let places: Vec<&str> = self.members.all.iter().map(|it| it.place.as_str()).collect();
+        let (quorum, place) = (self.members.quorum, places.join(", "));
+        let place = format!("{} of {place}", quorum.needed());
+        Ok(Report::of_quorum(place, quorum, places.into_iter().zip(told)))
     }
 
     fn for_one_caller(&self) -> Option<SharedLine> {

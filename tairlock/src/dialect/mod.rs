@@ -7,6 +7,7 @@ mod acquire;
 mod cluster;
 mod copies;
 mod detect;
+mod doctor;
 mod exchange;
 mod exstring;
 mod fence;
@@ -29,6 +30,7 @@ use std::{
 
 pub use cluster::{asking, read_slots, slots};
 pub use detect::{Detection, select};
+pub use doctor::{diagnose, symptoms};
 pub use exchange::Exchange;
 pub use identity::{identify, identity};
 pub use remaining::{INVALIDATE, name, track, tracks};

@@ -35,6 +35,7 @@ impl fmt::Display for During<'_> {
             Operation::Write => ("write", "value"),
             Operation::Remove => ("remove", "value"),
             Operation::Inspect => ("inspect", "lock"),
+            Operation::Examine => ("examine", "server"),
             Operation::ForceRelease => ("force the release of", "lock"),
         };
         match self.1 {

@@ -24,7 +24,7 @@ use crate::{
     proto::{Address, Hear, Journey, Leg, News, Op, Range, Topology, Verdict},
     redis::{connect_fault, elsewhere, place},
     runtime::{BoxFuture, Runtime},
-    time::{self, Timestamp},
+    time,
 };
 
 /// A cluster of servers of the Redis family.
@@ -64,7 +64,7 @@ impl Shared {
     }
 
     /// Sees to it that who serves what is known, as far as anybody tells.
-    async fn learn(&self, role: Role, of: Runtime) -> Result<(), Fault> {
+    async fn learn(&self, role: Role, of: Runtime, within: Duration) -> Result<(), Fault> {
         if !lock(&self.topology).is_stale() {
             return Ok(());
         }
@@ -77,8 +77,9 @@ impl Shared {
             topology.sources()
         };
         let (runtime, limit) = (Runtime::here()?, self.settings.connect_within);
-        // Who is silent does not hold up the others, and is not given up either.
-        let (patience, until) = (limit / 4, time::now() + limit);
+        // Who is silent does not hold up the others, and is not given up either. Who comes to renew may have
+        // to be back soon.
+        let (patience, until) = ((limit / 4).min(within / 4), time::now() + limit);
         let mut failed = Fault::new(FaultKind::Unreachable, "no node of the cluster is known");
         let (mut sources, mut asked) = (sources.into_iter(), FuturesUnordered::new());
         loop {
@@ -142,16 +143,16 @@ impl Shared {
         (role, of): (Role, Runtime),
         within: Duration,
     ) -> Result<Verdict, Fault> {
-        self.learn(role, of).await?;
+        self.learn(role, of, within).await?;
         // As with one server, what it takes to find it comes on top.
-        let until = time::now() + within;
         let mut journey = Journey::new(op.clone());
         loop {
             let legs = journey.legs(&mut lock(&self.topology), time::now());
             if legs.is_empty() {
                 return journey.answer();
             }
-            let sent = legs.iter().map(|leg| send(lines, leg, until));
+            let alone = legs.len() == 1;
+            let sent = legs.iter().map(|leg| send(lines, leg, alone, within));
             let replies = join_all(sent).await;
             let mut topology = lock(&self.topology);
             for (leg, reply) in legs.iter().zip(replies) {
@@ -166,15 +167,23 @@ trait Lines: Sync {
     fn to<'a>(&'a self, to: &'a Address) -> BoxFuture<'a, Result<Arc<RedisLine>, Fault>>;
 }
 
-async fn send(lines: &dyn Lines, leg: &Leg, until: Timestamp) -> Result<Verdict, Fault> {
-    let left = || until.since(time::now());
-    let runtime = Runtime::here()?;
-    let opened = runtime.limit(left(), lines.to(&leg.to)).await;
+/// Sends `leg`. Where others go out with it, what it takes to connect is off its time, as all are waited for.
+async fn send(
+    lines: &dyn Lines,
+    leg: &Leg,
+    alone: bool,
+    within: Duration,
+) -> Result<Verdict, Fault> {
+    if alone {
+        return lines.to(&leg.to).await?.ask(&leg.op, leg.asking, within).await;
+    }
+    let until = time::now() + within;
+    let opened = Runtime::here()?.limit(within, lines.to(&leg.to)).await;
     let line = opened.unwrap_or_else(|| {
         let text = format!("{}: no connection in time", leg.to);
         Err(Fault::new(FaultKind::Unreachable, text))
     })?;
-    line.ask(&leg.op, leg.asking, left()).await
+    line.ask(&leg.op, leg.asking, until.since(time::now())).await
 }
 
 impl Node for ClusterNode {
@@ -183,7 +192,7 @@ impl Node for ClusterNode {
             let runtime = Runtime::here()?;
             let known = lock(&self.0.topology).epoch() > 0;
             if !known {
-                self.0.learn(role, runtime).await?;
+                self.0.learn(role, runtime, self.0.settings.connect_within).await?;
             }
             let shared = Arc::clone(&self.0);
             Ok(Arc::new(ClusterLine { shared, role, runtime }) as SharedLine)
@@ -195,7 +204,7 @@ impl Node for ClusterNode {
             let runtime = Runtime::here()?;
             let (shared, ears) = (Arc::clone(&self.0), Mutex::default());
             let ears = Ears { shared, hear, runtime, ears };
-            self.0.learn(Role::Keeper, runtime).await?;
+            self.0.learn(Role::Keeper, runtime, self.0.settings.connect_within).await?;
             // Whether that can be had at all shows at any of them.
             let first = lock(&self.0.topology).primaries().first().cloned();
             if let Some(first) = first {

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault,
+    doctor::Report,
     memory::{Ear, SharedStore},
     proto::{Hear, News, Op, Verdict},
     runtime::BoxFuture,
@@ -29,6 +30,10 @@ impl Node for MemoryNode {
         let ear = self.0.listen(Arc::new(move |key| hear(News::Changed(key.as_bytes()))));
         let line: SharedLine = Arc::new(MemoryEar(ear));
         Box::pin(std::future::ready(Ok(line)))
+    }
+
+    fn examine(&self, _within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+        Box::pin(std::future::ready(Ok(Report::of_memory(self.place()))))
     }
 
     fn place(&self) -> String {

@@ -15,7 +15,8 @@ pub(crate) use memory::MemoryNode;
 pub(crate) use quorum::QuorumNode;
 
 use crate::{
-    Fault,
+    Fault, FaultKind,
+    doctor::Report,
     proto::{Hear, Op, Verdict},
     runtime::BoxFuture,
 };
@@ -40,6 +41,12 @@ pub(crate) trait Node: Debug + Send + Sync {
     /// Connects.
     fn ready(&self) -> BoxFuture<'_, Result<(), Fault>> {
         Box::pin(async move { self.line(Role::Commands).await.map(drop) })
+    }
+
+    /// What a crash or a failover can take from locks here.
+    fn examine(&self, _within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+        let text = "there is no one server here to examine; ask each by a client of its own";
+        Box::pin(std::future::ready(Err(Fault::new(FaultKind::Unsupported, text))))
     }
 
     /// What to call it. No password is in it.

@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault, FaultKind,
+    doctor::Report,
     drive::{self, Port},
     proto::{self, Hear, Op, Quorum, Roll, Round, Unheard, Verdict, Via},
     runtime::{BoxFuture, Runtime},
@@ -86,6 +87,15 @@ impl Node for QuorumNode {
                 Some(wrong) => Err(wrong.clone()),
                 None => members.quorum.bears(&faults),
             }
+        })
+    }
+
+    fn examine(&self, within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+        Box::pin(async move {
+            let asked = self.0.all.iter().map(|member| member.node.examine(within));
+            let told = join_all(asked).await;
+            let each = self.0.all.iter().map(|member| member.place.as_str()).zip(told);
+            Ok(Report::of_quorum(self.place(), self.0.quorum, each))
         })
     }
 

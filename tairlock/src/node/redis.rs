@@ -24,12 +24,14 @@ use super::{Line, Node, Role, SharedLine};
 use crate::{
     Fault, FaultKind,
     dialect::{self, Batch, Detection, Exchange, Reply, Speech},
+    doctor::Report,
     proto::{Hear, Op, Verdict},
     redis::{
         Ear, address, connect_fault, news, pipeline, refuses_hello, reply, resp2, resp3,
         sent_fault, speaks_resp3, unused_key,
     },
     runtime::{BoxFuture, Runtime},
+    time,
 };
 
 /// What there is to connect with.
@@ -251,6 +253,22 @@ impl Node for RedisNode {
 
     fn listen(&self, hear: Hear) -> BoxFuture<'_, Result<SharedLine, Fault>> {
         Box::pin(async move { Ok(self.listener_of(hear).await? as SharedLine) })
+    }
+
+    fn examine(&self, within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+        Box::pin(async move {
+            let runtime = Runtime::here()?;
+            let line = self.line_of(Role::Commands, runtime).await?;
+            let key = unused_key(&self.settings.prefix).ok_or_else(|| {
+                Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
+            })?;
+            let (asked, began) = (time::unix_micros(), time::now());
+            let replies = runtime.limit(within, line.send(&dialect::symptoms(&key))).await;
+            let late = || Fault::new(FaultKind::NoReply, format!("no reply within {within:?}"));
+            let replies = replies.unwrap_or_else(|| Err(late()))?;
+            let took = time::now().since(began);
+            Ok(Report::of(self.place(), &dialect::diagnose(&replies, &line.speech, asked, took)))
+        })
     }
 
     fn place(&self) -> String {

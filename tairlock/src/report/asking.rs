@@ -28,7 +28,7 @@ impl Asking {
     /// Somebody asks for a lock under `label`.
     #[must_use]
     pub fn begin(request: &Request, label: &Label) -> Self {
-        let name = Name::new(request.name);
+        let name = Name::of_lock(request.name);
         Self {
             name,
             key: Shown::of(&request.key),

@@ -5,7 +5,10 @@
 use std::{
     cell::Cell,
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -97,6 +100,8 @@ fn histogram(key: &Key) -> Histogram {
 #[derive(Debug)]
 struct Series {
     name: Word,
+    /// Whether a lock was asked for under this name.
+    locks: AtomicBool,
     waiters: Key,
     granted: Key,
     wait: Key,
@@ -111,6 +116,7 @@ impl Series {
         let released = ("outcome", words::RELEASED);
         Self {
             name,
+            locks: AtomicBool::new(false),
             waiters: key(WAITERS, name, &[]),
             granted: key(ACQUIRES, name, &[granted, ("fault", words::NO_FAULT)]),
             wait: key(WAIT, name, &[granted]),
@@ -154,6 +160,26 @@ impl Name {
         drop(names);
         _ = LAST.try_with(|last| last.set(Some(series)));
         Self(series)
+    }
+
+    /// What a lock is called. With the first, all that can be told of it is there, at zero: what comes out of
+    /// nothing is no increase to Prometheus, which would miss the first loss.
+    pub(super) fn of_lock(name: Option<Word>) -> Self {
+        let name = Self::new(name);
+        if !name.0.locks.load(Ordering::Relaxed) && !name.0.locks.swap(true, Ordering::Relaxed) {
+            gauge(&name.0.waiters).increment(0.0);
+            gauge(&name.0.held).increment(0.0);
+            counter(&name.0.granted).increment(0);
+            counter(&name.0.released).increment(0);
+            for outcome in [words::CONFIRMED, words::UNCONFIRMED] {
+                counter(&name.key(RENEWALS, &[("outcome", outcome)])).increment(0);
+            }
+            for reason in words::LOSSES {
+                counter(&name.key(LOSSES, &[("reason", words::loss(reason))])).increment(0);
+            }
+            _ = histogram(&name.key(MARGIN, &[]));
+        }
+        name
     }
 
     pub(super) const fn text(self) -> Word {

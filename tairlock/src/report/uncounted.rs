@@ -34,6 +34,10 @@ impl Name {
         }
     }
 
+    pub(super) const fn of_lock(name: Option<Word>) -> Self {
+        Self::new(name)
+    }
+
     pub(super) const fn text(self) -> Word {
         self.0
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use tairlock::{
     Client, Codec, Error, Holder, Lease, Lock, LockGuard, Release, Snapshot, Versioned, Wake,
-    Written,
+    Written, doctor::Report,
 };
 
 use super::{
@@ -100,6 +100,10 @@ impl<E: Executor> Locks for AsyncLocks<E> {
         let value = told!(self.client.versioned_with(&wish.key, Codec::BYTES), wish);
         let (client, wish, executor) = (self.client.clone(), wish.clone(), self.executor.clone());
         Box::new(AsyncValue { value, client, wish, executor })
+    }
+
+    fn doctor(&self) -> Result<Report, Error> {
+        self.executor.block_on(self.client.doctor())
     }
 
     fn close(&self) -> bool {

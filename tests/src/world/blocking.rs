@@ -1,6 +1,6 @@
 //! The blocking driver.
 
-use tairlock::{Codec, Error, Holder, Lease, Release, Snapshot, Wake, Written};
+use tairlock::{doctor::Report, Codec, Error, Holder, Lease, Release, Snapshot, Wake, Written};
 use tairlock_sync::{Client, Lock, LockGuard, Versioned};
 
 use super::{
@@ -85,6 +85,10 @@ impl Locks for BlockingLocks {
     fn value(&self, wish: &Wish) -> Box<dyn Value> {
         let value = told!(self.0.versioned_with(&wish.key, Codec::BYTES), wish);
         Box::new(BlockingValue { value, client: self.0.clone(), wish: wish.clone() })
+    }
+
+    fn doctor(&self) -> Result<Report, Error> {
+        self.0.doctor()
     }
 
     fn close(&self) -> bool {

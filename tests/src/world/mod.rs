@@ -6,7 +6,7 @@ mod values;
 
 use std::{sync::Arc, time::Duration};
 
-use tairlock::{Confirm, Error, Holder, Lease, Release, Written};
+use tairlock::{Confirm, Error, Holder, Lease, Release, Written, doctor::Report};
 pub use values::{Change, Value, Wish};
 
 /// The lock that `$ask` asks `$client` for.
@@ -128,6 +128,9 @@ pub trait Locks: Send + Sync {
 
     /// A handle on a versioned value, as the driver's `versioned`.
     fn value(&self, wish: &Wish) -> Box<dyn Value>;
+
+    /// As the driver's `doctor`.
+    fn doctor(&self) -> Result<Report, Error>;
 
     /// As the driver's `close`.
     fn close(&self) -> bool;

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod confirming;
+mod doctor;
 mod failover;
 mod moving;
 mod quorum;

@@ -48,6 +48,15 @@ fn a_grant_is_a_wait_and_a_hold(world: &dyn World) {
     assert_eq!(count("tairlock_hold_seconds_count", name, &[("outcome", "released")]), 1.0);
     assert_eq!(count("tairlock_releases_total", name, &[("outcome", "released")]), 1.0);
     assert_eq!(count("tairlock_losses_total", name, &[]), 0.0);
+    // What has not happened yet is there, so that its first time is an increase.
+    for reason in ["expired", "taken", "vanished", "unreachable", "max_hold"] {
+        let zero = format!("tairlock_losses_total{{name=\"{name}\",reason=\"{reason}\"}} 0");
+        assert!(text().lines().any(|line| line == zero), "no {zero}");
+    }
+    assert!(
+        text().contains(&format!("tairlock_renewal_margin_seconds_count{{name=\"{name}\"}} 0"))
+    );
+    assert!(text().contains(&format!("tairlock_waiters{{name=\"{name}\"}} 0")));
 }
 
 fn who_is_not_granted_is_told_apart(world: &dyn World) {

@@ -1,13 +1,23 @@
 //! Renewals, doubts and losses, which the keeper tells of on its own thread, by every driver.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use tairlock::{Confirm, Error, LossReason};
 use tairlock_tests::{
     Proxy, Server, fleet::Replicated, for_each_world as for_each_driver, place::Place,
     proxy::Fault, world::World,
 };
-use tracing::Level;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::{
+    Layer, Registry,
+    layer::{Context, SubscriberExt as _},
+};
 
 use crate::{
     BOUND, ask, client, client_at, name,
@@ -25,6 +35,7 @@ for_each_driver!(
     copies_that_are_missing_are_told_before_the_loss,
     a_loss_that_the_release_finds_is_told,
     a_lost_reply_to_a_release_is_no_loss,
+    the_keeper_tells_whom_the_asker_told,
 );
 
 /// That the loss of the lock is counted and told, once, in its hold's span.
@@ -157,4 +168,25 @@ fn a_lost_reply_to_a_release_is_no_loss(world: &dyn World) {
     assert_eq!(count("tairlock_losses_total", name, &[]), 0.0);
     assert_eq!(count("tairlock_releases_total", name, &[]), 1.0);
     assert_eq!(told::outcomes("tairlock.hold", name), ["unknown"]);
+}
+
+/// Counts the warnings.
+struct Warnings(Arc<AtomicUsize>);
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let warns = *event.metadata().level() == Level::WARN;
+        self.0.fetch_add(usize::from(warns), Ordering::Relaxed);
+    }
+}
+
+fn the_keeper_tells_whom_the_asker_told(world: &dyn World) {
+    let (name, place) = (name(world, "scoped"), Place::memory());
+    let (client, warnings) = (client(world, &place), Arc::new(AtomicUsize::new(0)));
+    let ours = Registry::default().with(Warnings(Arc::clone(&warnings)));
+    let guard = tracing::subscriber::with_default(ours, || take(&*client, &ask(name).ttl(600)));
+    place.delete(name.as_bytes());
+    soon("the loss is told", || warnings.load(Ordering::Relaxed) == 1);
+    assert!(told::store().said("lease lost", name).is_empty(), "and to nobody else");
+    drop(guard);
 }

@@ -26,6 +26,9 @@ use super::{
 };
 use crate::drive::lock;
 
+/// What any node may take to tell who serves what.
+const LEAST: Duration = Duration::from_millis(50);
+
 /// A cluster of servers of the Redis family.
 pub(crate) struct Cluster {
     /// How every node is reached, but for where it is.
@@ -90,27 +93,31 @@ impl Cluster {
     }
 
     /// Sees to it that who serves what is known, as far as anybody tells.
-    fn learn(&self, role: Role) -> Result<(), Fault> {
+    ///
+    /// Once something is known, no single node is waited for for longer than half of what a caller has:
+    /// who comes to renew may have to be back soon.
+    pub(super) fn learn(&self, role: Role, within: Duration) -> Result<(), Fault> {
         if !lock(&self.topology).is_stale() {
             return Ok(());
         }
         let _only_one = lock(&self.learning);
-        let sources = {
+        let (sources, known) = {
             let topology = lock(&self.topology);
             if !topology.is_stale() {
                 return Ok(());
             }
-            topology.sources()
+            (topology.sources(), topology.epoch() > 0)
         };
+        let share = if known { self.within.min((within / 2).max(LEAST)) } else { self.within };
         // Those that were silent come last; one that has become so leaves time for another.
-        let until = Instant::now() + self.within * 2;
+        let until = Instant::now() + share * 2;
         let mut failed = Fault::new(FaultKind::Unreachable, "no node of the cluster is known");
         for source in sources {
             let told = self.member(&source).and_then(|member| {
                 let replies = match role {
-                    Role::Commands => member.commands.say(&slots()),
-                    Role::Keeper => member.keeper.say(&slots()),
-                    Role::Confirm => member.spare.say(&slots()),
+                    Role::Commands => member.commands.say(&slots(), share),
+                    Role::Keeper => member.keeper.say(&slots(), share),
+                    Role::Confirm => member.spare.say(&slots(), share),
                 };
                 read_slots(replies?.pop(), &source)
             });
@@ -151,7 +158,7 @@ impl Cluster {
         within: Duration,
         send: impl Fn(&Leg, Manner, Duration) -> Result<Verdict, Fault>,
     ) -> Result<Verdict, Fault> {
-        self.learn(role)?;
+        self.learn(role, within)?;
         // As with one server, what it takes to find it comes on top.
         let until = Instant::now() + within;
         let mut journey = Journey::new(op.clone());
@@ -226,13 +233,13 @@ impl Line for ClusterLine {
     }
 
     fn ready(&self) -> Result<(), Fault> {
-        self.cluster.learn(self.role)
+        self.cluster.learn(self.role, self.cluster.within)
     }
 }
 
 impl Listen for Cluster {
     fn listen(self: Arc<Self>, hear: Hear) -> Result<SharedLine, Fault> {
-        self.learn(Role::Keeper)?;
+        self.learn(Role::Keeper, self.within)?;
         Ears::open(self, hear)
     }
 }

@@ -10,8 +10,12 @@ use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
     Fault, FaultKind,
     dialect::{self, Batch, Reply, Speech},
+    doctor::Report,
     proto::{Op, Verdict},
-    redis::{address, connect_fault, elsewhere, place, refuses_hello, resp2, speaks_resp3},
+    redis::{
+        address, connect_fault, elsewhere, place, refuses_hello, resp2, speaks_resp3, unused_key,
+    },
+    time,
 };
 
 use super::{Outage, wire::Wire};
@@ -117,6 +121,20 @@ impl Connector {
         server.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What a crash or a failover can take from locks on the server.
+    pub(super) fn examine(&self, seat: &mut Seat) -> Result<Report, Fault> {
+        let key = unused_key(&self.prefix).ok_or_else(|| {
+            Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
+        })?;
+        self.open(seat)?;
+        let (asked, began) = (time::unix_micros(), Instant::now());
+        let replies = self.say(seat, &dialect::symptoms(&key), self.within)?;
+        let took = began.elapsed();
+        let place = address(self.client.get_connection_info());
+        let speech = &self.opened(seat, self.within)?.speech;
+        Ok(Report::of(place, &dialect::diagnose(&replies, speech, asked, took)))
+    }
+
     /// Sends what `op` begins with, connecting first where that is needed.
     pub(super) fn begin(&self, seat: &mut Seat, op: &Op, within: Duration) -> Result<(), Fault> {
         let until = Instant::now() + within;
@@ -191,10 +209,23 @@ impl Connector {
         Ok(())
     }
 
-    /// Says what is no operation, connecting first where that is needed.
-    pub(super) fn say(&self, seat: &mut Seat, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        let Open { connection, patience, .. } = self.opened(seat, self.within)?;
-        Wire { connection, patience }.say(batch, self.within)
+    /// Says what is no operation, connecting first where that is needed; each takes so long at most.
+    pub(super) fn say(
+        &self,
+        seat: &mut Seat,
+        batch: &Batch,
+        within: Duration,
+    ) -> Result<Vec<Reply>, Fault> {
+        let Open { connection, patience, known, .. } = self.opened(seat, within)?;
+        let said = Wire { connection, patience }.say(batch, within);
+        match &said {
+            Ok(_) => *known = Instant::now(),
+            Err(fault) => {
+                self.outage.note(fault, *known);
+                seat.0 = None;
+            }
+        }
+        said
     }
 
     /// Asks, connecting first where that is needed.

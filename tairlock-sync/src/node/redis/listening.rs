@@ -36,7 +36,7 @@ impl Asking {
         let id = ear.wait_id()?;
         let mut seat = Seat::default();
         connector.open_at(&mut seat, &client)?;
-        let replies = connector.say(&mut seat, &dialect::track(Some(id)))?;
+        let replies = connector.say(&mut seat, &dialect::track(Some(id)), connector.within())?;
         dialect::tracks(replies.first())?;
         Ok(Self { seat: Mutex::new(seat), _ear: ear })
     }

@@ -13,6 +13,7 @@ use scheduled_thread_pool::{OnPoolDropBehavior, ScheduledThreadPool};
 use tairlock::{
     Fault, FaultKind,
     dialect::{Batch, Reply},
+    doctor::Report,
     proto::{Op, Verdict},
 };
 
@@ -97,8 +98,8 @@ impl OwnPool {
 
     /// Says what is no operation.
     #[allow(dead_code, reason = "without clusters, nothing is")]
-    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        self.connector.say(&mut *self.seat(self.connector.within())?, batch)
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
+        self.connector.say(&mut *self.seat(within)?, batch, within)
     }
 }
 
@@ -117,6 +118,10 @@ impl Line for OwnPool {
     fn ready(&self) -> Result<(), Fault> {
         let mut seat = self.seat(self.connector.within())?;
         self.connector.open(&mut seat)
+    }
+
+    fn examine(&self, within: Duration) -> Result<Report, Fault> {
+        self.connector.examine(&mut *self.seat(within)?)
     }
 
     fn begin(&self, op: Op, within: Duration) -> Begun<'_> {
@@ -194,9 +199,9 @@ impl OwnLine {
 
     /// Says what is no operation.
     #[allow(dead_code, reason = "without clusters, nothing is")]
-    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
         let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connector.say(&mut seat, batch)
+        self.connector.say(&mut seat, batch, within)
     }
 }
 

@@ -35,8 +35,8 @@ impl SpareLines {
 
     /// Says what is no operation.
     #[allow(dead_code, reason = "without clusters, nothing is")]
-    pub(super) fn say(&self, batch: &Batch) -> Result<Vec<Reply>, Fault> {
-        self.with(|seat| self.connector.say(seat, batch))
+    pub(super) fn say(&self, batch: &Batch, within: Duration) -> Result<Vec<Reply>, Fault> {
+        self.with(|seat| self.connector.say(seat, batch, within))
     }
 
     fn with<T>(&self, use_it: impl FnOnce(&mut Seat) -> T) -> T {
