@@ -61,7 +61,6 @@ pub(crate) struct Site {
     /// The line for commands, where the caller gave one.
     pub(crate) given: Option<SharedLine>,
     quorum_size: Option<usize>,
-    pub(crate) confirm: Option<Confirm>,
 }
 
 /// As r2d2's own.
@@ -214,7 +213,7 @@ impl ClientBuilder {
         let label = self.label.transpose()?.unwrap_or_default();
         let pool_size = self.pool_size.unwrap_or(DEFAULT_POOL_SIZE);
         let (prefix, quorum_size) = (self.prefix.into(), self.quorum_size);
-        let mut site = Site { prefix, limits, pool_size, given: None, quorum_size, confirm };
+        let mut site = Site { prefix, limits, pool_size, given: None, quorum_size };
         site.given = self.given.map(|make| make(&site));
         let node = match (self.server, &site.given) {
             (Some(server), _) => server(&site)?,

@@ -126,7 +126,7 @@ impl ClientBuilder {
         make: impl FnOnce(&Site) -> Result<Connector, ConfigError> + Send + Sync + 'static,
     ) -> Self {
         self.with_server(Box::new(|site| {
-            let connector = Arc::new(make(site)?.confirming(site.confirm));
+            let connector = Arc::new(make(site)?);
             let commands: SharedLine = match &site.given {
                 Some(given) => Arc::clone(given),
                 None => Arc::new(OwnPool::new(Arc::clone(&connector), site.pool_size)),

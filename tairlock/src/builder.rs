@@ -50,7 +50,6 @@ pub(crate) struct Site {
     pub(crate) prefix: Arc<[u8]>,
     pub(crate) limits: Limits,
     quorum_size: Option<usize>,
-    pub(crate) confirm: Option<Confirm>,
 }
 
 impl ClientBuilder {
@@ -188,8 +187,7 @@ impl ClientBuilder {
         let limits = self.limits.checked()?;
         let confirm = options::confirmed_by(self.confirm)?;
         let label = self.label.transpose()?.unwrap_or_default();
-        let (prefix, quorum_size) = (self.prefix.into(), self.quorum_size);
-        let site = Site { prefix, limits, quorum_size, confirm };
+        let site = Site { prefix: self.prefix.into(), limits, quorum_size: self.quorum_size };
         let node = server(&site)?;
         Ok(Client::new(node, site.prefix, label, site.limits, self.wake, confirm))
     }

@@ -113,5 +113,5 @@ impl ClientBuilder {
 pub(crate) fn settings(site: &Site) -> Settings {
     crate::tls::choose_cryptography();
     let (connect_within, prefix) = (site.limits.connect, Arc::clone(&site.prefix));
-    Settings { connect_within, prefix, identify: false, confirm: site.confirm }
+    Settings { connect_within, prefix, identify: false }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::Confirm;
-
 /// What is known of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -45,15 +43,6 @@ pub struct Facts {
     pub tracks: Option<bool>,
     /// Operations that are said by a script, for lack of a command.
     pub by_script: Vec<&'static str>,
-}
-
-impl Facts {
-    /// Of a server whose client has its locks confirmed so.
-    #[must_use]
-    pub fn confirmed_by(self, confirm: Option<Confirm>) -> Self {
-        let confirmation = confirm.map(|confirm| confirm.of_replicas().into());
-        Self { confirmation, ..self }
-    }
 }
 
 /// What a server is to others.

@@ -22,7 +22,7 @@ use redis::{
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
-    Confirm, Fault, FaultKind,
+    Fault, FaultKind,
     dialect::{self, Batch, Detection, Exchange, Reply, Speech},
     doctor::Report,
     proto::{Hear, Op, Verdict},
@@ -65,8 +65,6 @@ pub(crate) struct Settings {
     pub(crate) prefix: Arc<[u8]>,
     /// Whether to find out which server it is.
     pub(crate) identify: bool,
-    /// What locks are confirmed by.
-    pub(crate) confirm: Option<Confirm>,
 }
 
 pub(crate) struct RedisNode {
@@ -269,8 +267,7 @@ impl Node for RedisNode {
             let late = || Fault::new(FaultKind::NoReply, format!("no reply within {within:?}"));
             let replies = replies.unwrap_or_else(|| Err(late()))?;
             let took = time::now().since(began);
-            let facts = dialect::diagnose(&replies, &line.speech, asked, took);
-            Ok(Report::of(self.place(), &facts.confirmed_by(self.settings.confirm)))
+            Ok(Report::of(self.place(), &dialect::diagnose(&replies, &line.speech, asked, took)))
         })
     }
 

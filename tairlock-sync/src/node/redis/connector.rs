@@ -8,7 +8,7 @@ use std::{
 
 use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
-    Confirm, Fault, FaultKind,
+    Fault, FaultKind,
     dialect::{self, Batch, Reply, Speech},
     doctor::Report,
     proto::{Op, Verdict},
@@ -33,8 +33,6 @@ pub(crate) struct Connector {
     prefix: Arc<[u8]>,
     within: Duration,
     outage: Outage,
-    /// What locks are confirmed by.
-    confirm: Option<Confirm>,
     /// Which server it was when last connected to, where that is to be found out.
     server: Option<Mutex<Option<Box<str>>>>,
 }
@@ -103,19 +101,13 @@ impl Connector {
         }
         let (client, db) = terse(client)?;
         let (outage, locate, server) = (Outage::default(), None, None);
-        let confirm = None;
-        Ok(Self { client, locate, db, prefix, within, outage, confirm, server })
+        Ok(Self { client, locate, db, prefix, within, outage, server })
     }
 
     /// With somebody who knows where the server is: of `client`'s address nothing is used.
     #[allow(dead_code, reason = "without sentinels, nobody does")]
     pub(crate) fn located(self, locate: Arc<dyn Locate>) -> Self {
         Self { locate: Some(locate), ..self }
-    }
-
-    /// For a client whose locks are confirmed so.
-    pub(crate) fn confirming(self, confirm: Option<Confirm>) -> Self {
-        Self { confirm, ..self }
     }
 
     /// Finds out which server it is, too.
@@ -140,8 +132,7 @@ impl Connector {
         let took = began.elapsed();
         let place = address(self.client.get_connection_info());
         let speech = &self.opened(seat, self.within)?.speech;
-        let facts = dialect::diagnose(&replies, speech, asked, took);
-        Ok(Report::of(place, &facts.confirmed_by(self.confirm)))
+        Ok(Report::of(place, &dialect::diagnose(&replies, speech, asked, took)))
     }
 
     /// Sends what `op` begins with, connecting first where that is needed.
