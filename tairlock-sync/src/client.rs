@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     /// Whether there are connections for what copies confirm.
     pub(crate) confirmable: bool,
     /// What locks are confirmed by unless they say otherwise.
-    confirm: Option<Confirm>,
+    pub(crate) confirm: Option<Confirm>,
     prefix: Arc<[u8]>,
     seed: AtomicU64,
     closed: AtomicBool,

@@ -29,10 +29,9 @@ impl Client {
         if inner.is_closed() {
             return Err(Error::Closed);
         }
-        inner.commands.examine(inner.limits.response).map_err(|fault| Error::Backend {
-            key: None,
-            operation: Operation::Examine,
-            fault,
-        })
+        inner
+            .commands
+            .examine(inner.limits.response, inner.confirm)
+            .map_err(|fault| Error::Backend { key: None, operation: Operation::Examine, fault })
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) label: Label,
     pub(crate) limits: Limits,
     /// What locks are confirmed by unless they say otherwise.
-    confirm: Option<Confirm>,
+    pub(crate) confirm: Option<Confirm>,
     prefix: Arc<[u8]>,
     seed: AtomicU64,
     closed: AtomicBool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use words::{During, Moved};
 
-use crate::{Fault, Key, Label, LossReason, Ttl, value::Action};
+use crate::{Fault, Key, Label, LossReason, Ttl};
 
 /// Why an operation did not do what was asked.
 ///
@@ -270,16 +270,6 @@ pub enum Operation {
     Examine,
     /// Taking a lock away from whoever holds it.
     ForceRelease,
-}
-
-impl Operation {
-    pub(crate) const fn of(action: &Action) -> Self {
-        match action {
-            Action::Read => Self::Read,
-            Action::Swap { .. } | Action::Create { .. } | Action::Overwrite { .. } => Self::Write,
-            Action::Remove { .. } => Self::Remove,
-        }
-    }
 }
 
 /// A request that makes no sense. It is refused before anything is sent.

@@ -31,10 +31,10 @@ impl Client {
         if inner.is_closed() {
             return Err(Error::Closed);
         }
-        inner.node.examine(inner.limits.response).await.map_err(|fault| Error::Backend {
-            key: None,
-            operation: Operation::Examine,
-            fault,
-        })
+        inner
+            .node
+            .examine(inner.limits.response, inner.confirm)
+            .await
+            .map_err(|fault| Error::Backend { key: None, operation: Operation::Examine, fault })
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tairlock::{
-    Fault,
+    Confirm, Fault,
     doctor::Report,
     memory::{Ear, SharedStore},
     proto::{Hear, News, Op, Verdict},
@@ -28,7 +28,7 @@ impl Line for MemoryLine {
         Ok(())
     }
 
-    fn examine(&self, _within: Duration) -> Result<Report, Fault> {
+    fn examine(&self, _within: Duration, _confirm: Option<Confirm>) -> Result<Report, Fault> {
         Ok(Report::of_memory("the embedded server"))
     }
 }

@@ -14,7 +14,7 @@ use std::{
 pub(crate) use memory::MemoryNode;
 pub(crate) use quorum::{Member, QuorumLine};
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     doctor::Report,
     proto::{Hear, Op, Verdict},
 };
@@ -31,7 +31,7 @@ pub(crate) trait Line: Debug + Send + Sync {
     fn ready(&self) -> Result<(), Fault>;
 
     /// What a crash or a failover can take from locks here.
-    fn examine(&self, _within: Duration) -> Result<Report, Fault> {
+    fn examine(&self, _within: Duration, _confirm: Option<Confirm>) -> Result<Report, Fault> {
         let text = "there is no one server here to examine; ask each by a client of its own";
         Err(Fault::new(FaultKind::Unsupported, text))
     }

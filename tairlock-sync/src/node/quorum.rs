@@ -7,7 +7,7 @@ use std::{
 };
 
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     doctor::Report,
     proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict, Via},
     time::{self, Timestamp},
@@ -210,8 +210,8 @@ impl Line for QuorumLine {
         }
     }
 
-    fn examine(&self, within: Duration) -> Result<Report, Fault> {
-        let examined = |member: &Member| member.node.commands.examine(within);
+    fn examine(&self, within: Duration, confirm: Option<Confirm>) -> Result<Report, Fault> {
+        let examined = |member: &Member| member.node.commands.examine(within, confirm);
         let told: Vec<_> = thread::scope(|scope| {
             let asked: Vec<_> = (self.members.all.iter())
                 .map(|member| scope.spawn(move || examined(member)))

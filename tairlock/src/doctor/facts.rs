@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Confirm;
+
 /// What is known of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -43,6 +45,14 @@ pub struct Facts {
     pub tracks: Option<bool>,
     /// Operations that are said by a script, for lack of a command.
     pub by_script: Vec<&'static str>,
+}
+
+impl Facts {
+    /// With what the client asks to confirm a grant.
+    #[must_use]
+    pub fn confirmed_by(self, confirm: Option<Confirm>) -> Self {
+        Self { confirmation: confirm.map(|confirm| confirm.of_replicas().into()), ..self }
+    }
 }
 
 /// What a server is to others.

@@ -1,3 +1,5 @@
+//! Each fault by itself, on a deployment that is sound without it.
+
 use std::time::Duration;
 
 use super::*;
@@ -69,7 +71,7 @@ fn each_fault_is_found() {
     found("replication", Warning, |facts| facts.replicas[0].lag = Some(60));
     found("replication", Notice, |facts| facts.confirmation = None);
     found("replication", Notice, |facts| facts.min_replicas = Some(0));
-    found("permissions", Critical, |facts| facts.denied.push("EVAL"));
+    found("permissions", Critical, |facts| facts.denied.push("THIS"));
     let text = found("not examined", Notice, |facts| {
         facts.refused.push(("CONFIG GET", "NOPERM".to_owned()));
     });

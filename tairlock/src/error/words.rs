@@ -1,9 +1,9 @@
-//! Parts of errors' texts that depend on what happened.
+//! What depends on what was being done: parts of errors' texts, and the operation's name.
 
 use std::fmt;
 
 use super::Operation;
-use crate::Key;
+use crate::{Key, value::Action};
 
 /// "has version 9 instead of 7", with what was expected and what was found.
 pub(super) struct Moved(pub(super) Option<u64>, pub(super) Option<u64>);
@@ -41,6 +41,16 @@ impl fmt::Display for During<'_> {
         match self.1 {
             Some(key) => write!(f, "cannot {verb} {noun} {key:?}"),
             None => write!(f, "cannot {verb}"),
+        }
+    }
+}
+
+impl Operation {
+    pub(crate) const fn of(action: &Action) -> Self {
+        match action {
+            Action::Read => Self::Read,
+            Action::Swap { .. } | Action::Create { .. } | Action::Overwrite { .. } => Self::Write,
+            Action::Remove { .. } => Self::Remove,
         }
     }
 }

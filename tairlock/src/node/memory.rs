@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
-    Fault,
+    Confirm, Fault,
     doctor::Report,
     memory::{Ear, SharedStore},
     proto::{Hear, News, Op, Verdict},
@@ -32,7 +32,11 @@ impl Node for MemoryNode {
         Box::pin(std::future::ready(Ok(line)))
     }
 
-    fn examine(&self, _within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+    fn examine(
+        &self,
+        _within: Duration,
+        _confirm: Option<Confirm>,
+    ) -> BoxFuture<'_, Result<Report, Fault>> {
         Box::pin(std::future::ready(Ok(Report::of_memory(self.place()))))
     }
 

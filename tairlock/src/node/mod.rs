@@ -15,7 +15,7 @@ pub(crate) use memory::MemoryNode;
 pub(crate) use quorum::QuorumNode;
 
 use crate::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     doctor::Report,
     proto::{Hear, Op, Verdict},
     runtime::BoxFuture,
@@ -44,7 +44,11 @@ pub(crate) trait Node: Debug + Send + Sync {
     }
 
     /// What a crash or a failover can take from locks here.
-    fn examine(&self, _within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+    fn examine(
+        &self,
+        _within: Duration,
+        _confirm: Option<Confirm>,
+    ) -> BoxFuture<'_, Result<Report, Fault>> {
         let text = "there is no one server here to examine; ask each by a client of its own";
         Box::pin(std::future::ready(Err(Fault::new(FaultKind::Unsupported, text))))
     }

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     doctor::Report,
     drive::{self, Port},
     proto::{self, Hear, Op, Quorum, Roll, Round, Unheard, Verdict, Via},
@@ -90,9 +90,13 @@ impl Node for QuorumNode {
         })
     }
 
-    fn examine(&self, within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
+    fn examine(
+        &self,
+        within: Duration,
+        confirm: Option<Confirm>,
+    ) -> BoxFuture<'_, Result<Report, Fault>> {
         Box::pin(async move {
-            let asked = self.0.all.iter().map(|member| member.node.examine(within));
+            let asked = self.0.all.iter().map(|member| member.node.examine(within, confirm));
             let told = join_all(asked).await;
             let each = self.0.all.iter().map(|member| member.place.as_str()).zip(told);
             Ok(Report::of_quorum(self.place(), self.0.quorum, each))

@@ -1,6 +1,7 @@
 //! A server of the Redis family as a node: connections that come back by themselves, one per role and
 //! runtime.
 
+mod examining;
 mod exclusive;
 
 use std::{
@@ -22,7 +23,7 @@ use redis::{
 
 use super::{Line, Node, Role, SharedLine};
 use crate::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     dialect::{self, Batch, Detection, Exchange, Reply, Speech},
     doctor::Report,
     proto::{Hear, Op, Verdict},
@@ -31,7 +32,6 @@ use crate::{
         sent_fault, speaks_resp3, unused_key,
     },
     runtime::{BoxFuture, Runtime},
-    time,
 };
 
 /// What there is to connect with.
@@ -255,20 +255,12 @@ impl Node for RedisNode {
         Box::pin(async move { Ok(self.listener_of(hear).await? as SharedLine) })
     }
 
-    fn examine(&self, within: Duration) -> BoxFuture<'_, Result<Report, Fault>> {
-        Box::pin(async move {
-            let runtime = Runtime::here()?;
-            let line = self.line_of(Role::Commands, runtime).await?;
-            let key = unused_key(&self.settings.prefix).ok_or_else(|| {
-                Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
-            })?;
-            let (asked, began) = (time::unix_micros(), time::now());
-            let replies = runtime.limit(within, line.send(&dialect::symptoms(&key))).await;
-            let late = || Fault::new(FaultKind::NoReply, format!("no reply within {within:?}"));
-            let replies = replies.unwrap_or_else(|| Err(late()))?;
-            let took = time::now().since(began);
-            Ok(Report::of(self.place(), &dialect::diagnose(&replies, &line.speech, asked, took)))
-        })
+    fn examine(
+        &self,
+        within: Duration,
+        confirm: Option<Confirm>,
+    ) -> BoxFuture<'_, Result<Report, Fault>> {
+        Box::pin(self.examined(within, confirm))
     }
 
     fn place(&self) -> String {

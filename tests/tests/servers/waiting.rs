@@ -439,8 +439,11 @@ fn a_loop_lets_others_in(world: &dyn World) {
         }
     });
     let order = order.into_inner().expect("no panic");
-    let last_of_both = order.iter().rposition(|&name| name != order[order.len() - 1]);
-    let together = &order[..=last_of_both.expect("both were served")];
+    // While both were at it: one has begun before the other, and has ended before.
+    let first = order.iter().position(|&name| name != order[0]).expect("both were served");
+    let last = order.iter().rposition(|&name| name != order[order.len() - 1]);
+    let together = &order[first - 1..=last.expect("both were served")];
+    assert!(together.len() > EACH, "they hardly met: {order:?}");
     let swaps = together.windows(2).filter(|two| two[0] != two[1]).count();
     assert!(swaps * 2 >= together.len(), "{swaps} of {}: {order:?}", together.len());
 }

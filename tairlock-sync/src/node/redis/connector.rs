@@ -8,7 +8,7 @@ use std::{
 
 use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     dialect::{self, Batch, Reply, Speech},
     doctor::Report,
     proto::{Op, Verdict},
@@ -122,7 +122,11 @@ impl Connector {
     }
 
     /// What a crash or a failover can take from locks on the server.
-    pub(super) fn examine(&self, seat: &mut Seat) -> Result<Report, Fault> {
+    pub(super) fn examine(
+        &self,
+        seat: &mut Seat,
+        confirm: Option<Confirm>,
+    ) -> Result<Report, Fault> {
         let key = unused_key(&self.prefix).ok_or_else(|| {
             Fault::new(FaultKind::Config, "the prefix leaves no room for a key to ask about")
         })?;
@@ -132,7 +136,8 @@ impl Connector {
         let took = began.elapsed();
         let place = address(self.client.get_connection_info());
         let speech = &self.opened(seat, self.within)?.speech;
-        Ok(Report::of(place, &dialect::diagnose(&replies, speech, asked, took)))
+        let facts = dialect::diagnose(&replies, speech, asked, took);
+        Ok(Report::of(place, &facts.confirmed_by(confirm)))
     }
 
     /// Sends what `op` begins with, connecting first where that is needed.

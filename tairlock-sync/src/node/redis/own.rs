@@ -11,7 +11,7 @@ use std::{
 use r2d2::{ManageConnection, NopErrorHandler, Pool};
 use scheduled_thread_pool::{OnPoolDropBehavior, ScheduledThreadPool};
 use tairlock::{
-    Fault, FaultKind,
+    Confirm, Fault, FaultKind,
     dialect::{Batch, Reply},
     doctor::Report,
     proto::{Op, Verdict},
@@ -120,8 +120,8 @@ impl Line for OwnPool {
         self.connector.open(&mut seat)
     }
 
-    fn examine(&self, within: Duration) -> Result<Report, Fault> {
-        self.connector.examine(&mut *self.seat(within)?)
+    fn examine(&self, within: Duration, confirm: Option<Confirm>) -> Result<Report, Fault> {
+        self.connector.examine(&mut *self.seat(within)?, confirm)
     }
 
     fn begin(&self, op: Op, within: Duration) -> Begun<'_> {

@@ -1,3 +1,5 @@
+//! Rounds against embedded servers of which some are down, silent, or forgetful.
+
 use super::*;
 use crate::{
     Key, Token, Ttl,
