@@ -77,6 +77,9 @@ pub fn detects(subject: &Subject, protocol: Protocol) -> Result<(), String> {
     let mut bench = Bench::new(subject, best.clone(), protocol);
     bench.probe()?;
     let found = bench.detect();
+    if let Some(question) = subject.misjudged(&found) {
+        return Err(format!("{} is wrong about ways for {question:?}", subject.name));
+    }
     if best.is_spoken_by(&found) {
         return Ok(());
     }

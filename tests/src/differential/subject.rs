@@ -23,8 +23,9 @@ const ACQUIRE: (Question, &[&str]) = (Question::Acquire, &["SET NX GET", "SET NX
 const FENCED: (Question, &[&str]) = (Question::AcquireFenced, &["EVALSHA"]);
 const FENCED_VALUE: (Question, &[&str]) = (Question::Fenced, &["EVALSHA"]);
 const REPLICAS: (Question, &[&str]) = (Question::Replicas, &["WAIT"]);
-/// Where there is one.
 const FILES: (Question, &[&str]) = (Question::Files, &["WAITAOF"]);
+/// Redis 6 and 7.0 have none.
+const NO_FILES: (Question, &[&str]) = (Question::Files, &[]);
 const INSPECT: (Question, &[&str]) = (Question::Inspect, &["GET and PTTL"]);
 const FORCE_RELEASE: (Question, &[&str]) =
     (Question::ForceRelease, &["PTTL and GETDEL", "EVALSHA"]);
@@ -49,7 +50,7 @@ pub const SUBJECTS: &[Subject] = &[
             HASH,
             FENCED_VALUE,
             REPLICAS,
-            FILES,
+            NO_FILES,
         ],
     },
     Subject {
@@ -67,7 +68,7 @@ pub const SUBJECTS: &[Subject] = &[
             HASH,
             FENCED_VALUE,
             REPLICAS,
-            FILES,
+            NO_FILES,
         ],
     },
     Subject {
@@ -121,7 +122,7 @@ pub const SUBJECTS: &[Subject] = &[
             TAIRSTRING,
             FENCED_VALUE,
             REPLICAS,
-            FILES,
+            NO_FILES,
         ],
     },
     Subject {
@@ -154,14 +155,23 @@ impl Subject {
         (self.server)().unix_socket().start().unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// Whether detection finds no way for a question where there is one, or one where there is none.
+    #[must_use]
+    pub fn misjudged(&self, speech: &Speech) -> Option<Question> {
+        let misjudged =
+            |(question, ways): &&(Question, &[&str])| speech.lacks(*question) != ways.is_empty();
+        self.knows.iter().find(misjudged).map(|(question, _)| *question)
+    }
+
     /// Its dialects: one of the best ways, one of the second best, and so on; and one that begins
     /// without knowing anything, and has to find out on the way.
     #[must_use]
     pub fn dialects(&self) -> Vec<Dialect> {
         let most = self.knows.iter().map(|(_, ways)| ways.len()).max().unwrap_or_default();
         let rank = |rank: usize| {
-            let way = |ways: &'static [&'static str]| ways[rank.min(ways.len() - 1)];
-            Dialect(self.knows.iter().map(|&(question, ways)| (question, way(ways))).collect())
+            let way = |ways: &'static [&'static str]| ways.get(rank).or(ways.last()).copied();
+            let said = |&(question, ways)| way(ways).map(|way| (question, way));
+            Dialect(self.knows.iter().filter_map(said).collect())
         };
         (0..most).map(rank).chain([Dialect(Vec::new())]).collect()
     }

@@ -34,10 +34,9 @@ fn in_files(world: &dyn World) {
     }
     fleet.link(0).cut();
     drop(take(&*client, &Ask::new("k").confirm(on_disk(0))).release());
-    let (error, took) = unconfirmed(&*client, &Ask::new("k").confirm(on_disk(1)));
+    let (error, _) = unconfirmed(&*client, &Ask::new("k").confirm(on_disk(1)));
     // The server's own file is the one that has it.
     assert!(matches!(error, Error::NotReplicated { acked: 1, wanted: 2, .. }), "{error}");
-    assert!(took < Duration::from_millis(1_650), "{took:?}");
     assert!(!exists(fleet.primary(), "k"), "it was given back");
 }
 
