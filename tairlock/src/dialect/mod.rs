@@ -25,7 +25,7 @@ use std::{
 
 pub use detect::{Detection, select};
 pub use exchange::Exchange;
-pub use remaining::{INVALIDATE, name, track, tracks};
+pub use remaining::{overhear, track, tracks};
 pub use wire::{Arg, Batch, Command, Reply};
 
 use crate::{

@@ -7,6 +7,7 @@ mod fences;
 mod lost_replies;
 mod versioned;
 mod waiting;
+mod waking;
 mod wire;
 
 use std::time::Duration;
