@@ -33,7 +33,7 @@ pub use detect::{Detection, select};
 pub use doctor::{diagnose, symptoms};
 pub use exchange::Exchange;
 pub use identity::{identify, identity};
-pub use remaining::{INVALIDATE, name, track, tracks};
+pub use remaining::{overhear, track, tracks};
 pub use sentinel::{is_primary, primary, read_primary, role};
 pub use wire::{Arg, Batch, Command, Reply};
 

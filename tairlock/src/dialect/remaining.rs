@@ -42,14 +42,13 @@ pub fn track(elsewhere: Option<u64>) -> Batch {
     }]
 }
 
-/// What a connection is called, for [`track`].
+/// What makes a connection of the older protocol the one that is told: what it is called, for [`track`],
+/// and that it hears where changes are told.
 #[must_use]
-pub fn name() -> Batch {
-    vec![Command::new("CLIENT").word("ID")]
+pub fn overhear() -> Batch {
+    let subscribe = Command::new("SUBSCRIBE").word("__redis__:invalidate");
+    vec![Command::new("CLIENT").word("ID"), subscribe]
 }
-
-/// Where the older protocol tells of changes.
-pub const INVALIDATE: &str = "__redis__:invalidate";
 
 /// Whether the reply to [`track`] says that it is one now.
 ///

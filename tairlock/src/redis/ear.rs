@@ -14,8 +14,7 @@ use redis::{Client, Connection, ConnectionLike, RedisResult, Value};
 
 use super::{address, changed, connect_fault, pipeline, resp2};
 use crate::{
-    Fault, FaultKind,
-    dialect::{self, INVALIDATE},
+    Fault, FaultKind, dialect,
     proto::{Hear, News},
 };
 
@@ -88,22 +87,22 @@ fn open(client: &Client, within: Duration) -> RedisResult<(Connection, u64)> {
     let mut connection = client.get_connection_with_timeout(within)?;
     connection.set_read_timeout(Some(within))?;
     connection.set_write_timeout(Some(within))?;
-    let named = pipeline(&dialect::name()).get_packed_pipeline();
-    let mut ids = connection.req_packed_commands(&named, 0, 1)?;
-    let id: RedisResult<u64> = match ids.pop() {
-        Some(Value::Int(id)) => Ok(id.unsigned_abs()),
-        Some(Value::ServerError(error)) => Err(error.into()),
+    // Not by `PubSub::subscribe`, which takes a refusal for a confirmation.
+    let batch = dialect::overhear();
+    let said = pipeline(&batch).get_packed_pipeline();
+    let mut replies = connection.req_packed_commands(&said, 0, batch.len())?.into_iter();
+    match (replies.next(), replies.next()) {
+        (Some(Value::ServerError(error)), _) | (_, Some(Value::ServerError(error))) => {
+            Err(error.into())
+        }
+        (Some(Value::Int(id)), Some(_)) => Ok((connection, id.unsigned_abs())),
         _ => Err((redis::ErrorKind::UnexpectedReturnType, "no name of a connection").into()),
-    };
-    Ok((connection, id?))
+    }
 }
 
 impl Shared {
     fn read(&self, mut connection: Connection, id: u64, hear: &Hear) {
         let mut listening = connection.as_pubsub();
-        if let Err(error) = listening.subscribe(INVALIDATE) {
-            return self.tell(Err(connect_fault(&error, "the listener")));
-        }
         if let Err(error) = listening.set_read_timeout(Some(LOOK)) {
             return self.tell(Err(connect_fault(&error, "the listener")));
         }

@@ -12,6 +12,7 @@ mod meanwhile;
 mod stopped;
 mod versioned;
 mod waiting;
+mod waking;
 mod wire;
 
 use std::time::Duration;

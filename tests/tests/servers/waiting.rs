@@ -38,7 +38,7 @@ for_each_driver!(
 );
 
 /// Sooner than anybody looks by himself.
-const PUSHED: Duration = Duration::from_millis(1_500);
+pub(crate) const PUSHED: Duration = Duration::from_millis(1_500);
 
 /// A key that somebody holds for so long that only a change can end it.
 fn hold(server: &Server, key: &str) {
@@ -50,7 +50,7 @@ fn delete(server: &Server, key: &str) {
 }
 
 /// Waits until the server tracks so many keys for listeners.
-fn tracked(server: &Server, keys: usize) {
+pub(crate) fn tracked(server: &Server, keys: usize) {
     let mut cli = server.cli();
     let began = Instant::now();
     let wanted = format!("tracking_total_keys:{keys}\r");

@@ -4,6 +4,9 @@
 //! `--server` is `redis7`, `redis8`, `valkey9` or `tair`; `--poll` measures clients that poll.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod blocking;
+mod swap;
+
 use std::time::{Duration, Instant};
 
 use tairlock::{Client, Wake};
@@ -35,6 +38,12 @@ fn options() -> Options {
 }
 
 fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, role, url, how] = &arguments[..]
+        && role == "--waiter"
+    {
+        return blocking::waiter(url, how == "polls");
+    }
     let options = options();
     let builder = match options.server.as_str() {
         "redis8" => Server::redis8(),
@@ -46,6 +55,9 @@ fn main() -> Outcome<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
+    if wanted("blocking") {
+        blocking::hand_off(&server, &options)?;
+    }
     runtime.block_on(async {
         if wanted("hand-off") {
             hand_off(&server, &options).await?;
@@ -57,7 +69,7 @@ fn main() -> Outcome<()> {
             expiry(&server, &options).await?;
         }
         if wanted("swap") {
-            share(&server, &options, 2, Duration::from_millis(1)).await?;
+            swap::swap(&server, &options).await?;
         }
         if wanted("herd") {
             for clients in [2, 4, 8, 16, 32, 64] {
