@@ -3,7 +3,9 @@
 use std::io;
 
 use tairlock::Error;
-use tairlock_tests::{Proxy, Server, binaries::Binary, program::Program, server::Builder};
+use tairlock_tests::{
+    Proxy, Server, binaries::Binary, program::Program, proxy::Fault, server::Builder,
+};
 
 /// Both forms that values have, and the command that changes one.
 fn servers() -> [(&'static str, Builder, &'static str); 2] {
@@ -115,5 +117,42 @@ fn an_update_that_is_warm_and_alone_is_one_command() {
             runtime.block_on(client.versioned::<u64>(key).overwrite(&0)).expect("written");
         }
         each_is_one(form, &proxy, swap, |key| runtime.block_on(asynchronous::add(&client, key)));
+    }
+}
+
+/// One reply to a write is lost: it is written once, and said so, or that it is not known.
+fn one_is_lost(
+    form: &str,
+    proxy: &Proxy,
+    swap: &str,
+    before: u64,
+    mut add: impl FnMut(&str) -> Result<u64, Error>,
+) {
+    proxy.once(swap, Fault::SwallowAndCut);
+    match (form, add("n")) {
+        (_, Ok(n)) => assert_eq!(n, before + 1, "{form}"),
+        // A TairString has no room for whose write it was: somebody else may have added one.
+        ("TairString", Err(Error::MaybeCommitted { .. })) => {}
+        (_, Err(error)) => panic!("{form}: {error}"),
+    }
+    assert_eq!(add("n").expect("added"), before + 2, "{form}: the lost one was written once");
+}
+
+#[test]
+fn a_lost_reply_is_settled_or_told() {
+    for (form, server, swap) in servers() {
+        let server = server.start().expect("a server");
+        let proxy = Proxy::start(server.addr()).expect("a proxy");
+        let url = proxy.url();
+        let client = tairlock_sync::Client::connect(&*url).expect("a client");
+        client.versioned::<u64>("n").create(&0).expect("created");
+        blocking::add(&client, "n").expect("added");
+        one_is_lost(form, &proxy, swap, 1, |key| blocking::add(&client, key));
+
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let client = runtime.block_on(tairlock::Client::connect(&*url)).expect("a client");
+        runtime.block_on(asynchronous::add(&client, "n")).expect("added");
+        let add = |key: &str| runtime.block_on(asynchronous::add(&client, key));
+        one_is_lost(form, &proxy, swap, 4, add);
     }
 }
