@@ -134,7 +134,12 @@ const SLEEPS: &[(&str, &str)] = &[
         "between a waiter's word that it begins and its place in the line there is no event",
     ),
     ("tests/benches/contention.rs", "plays a client that thinks between its updates"),
-    ("tests/benches/waiting.rs", "plays a holder that works, and waiters that are left waiting"),
+    (
+        "tests/benches/waiting/main.rs",
+        "plays a holder that works, and waiters that are left waiting",
+    ),
+    ("tests/benches/waiting/blocking.rs", "plays a holder that works in another process"),
+    ("tests/benches/waiting/swap.rs", "plays two that work under the lock, one after the other"),
 ];
 
 fn no_test_sleeps(file: &File) -> Vec<String> {

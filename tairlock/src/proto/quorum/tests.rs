@@ -1,5 +1,7 @@
 //! Rounds against embedded servers of which some are down, silent, or forgetful.
 
+mod kleppmann;
+
 use super::*;
 use crate::{
     Key, Token, Ttl,
@@ -45,6 +47,8 @@ struct Servers {
     quorum: Quorum,
     unheard: Unheard,
     now: Timestamp,
+    /// How far each server's clock is ahead.
+    ahead: Vec<Duration>,
     sent: Vec<(usize, Op, bool)>,
 }
 
@@ -57,6 +61,7 @@ impl Servers {
             quorum,
             unheard: Unheard::none(quorum),
             now: Timestamp::from_nanos(1_000_000_000),
+            ahead: vec![Duration::ZERO; nodes],
             sent: Vec::new(),
         }
     }
@@ -70,13 +75,14 @@ impl Servers {
                 Step::Send { id, route: Via { node, same }, op, within } => {
                     self.sent.push((node, op.clone(), same));
                     let silence = Fault::ambiguous(FaultKind::NoReply, "silence");
+                    let then = self.now + self.ahead[node];
                     match self.links[node] {
-                        Link::Up => ready.push((id, self.stores[node].apply(&op, self.now))),
+                        Link::Up => ready.push((id, self.stores[node].apply(&op, then))),
                         Link::Down => {
                             ready.push((id, Err(Fault::new(FaultKind::Unreachable, "down"))));
                         }
                         Link::Mute => {
-                            _ = self.stores[node].apply(&op, self.now);
+                            _ = self.stores[node].apply(&op, then);
                             silent.push((self.now + within, id, silence));
                         }
                         Link::Deaf => silent.push((self.now + within, id, silence)),
