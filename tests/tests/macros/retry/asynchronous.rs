@@ -311,6 +311,30 @@ async fn settings_that_make_no_sense_are_said_before_anything_is_sent() {
 }
 
 #[tokio::test]
+async fn what_a_body_changed_before_it_failed_is_not_written() {
+    #[optimistic_retry(key = "ra:failed", using = client())]
+    async fn error(#[value] n: &mut u64) -> Result<(), AppError> {
+        *n += 1;
+        Err(AppError::SoldOut)
+    }
+    #[optimistic_retry(key = "ra:failed", using = client())]
+    async fn removed(#[value] n: &mut Option<u64>) -> Result<(), AppError> {
+        *n = None;
+        Err(AppError::SoldOut)
+    }
+    #[optimistic_retry(key = "ra:failed", using = client(), or_else = |error| panic!("{error}"))]
+    async fn none(#[value] n: &mut u64) -> Option<()> {
+        *n += 1;
+        None
+    }
+    put("ra:failed", 5).await;
+    assert_eq!(error().await, Err(AppError::SoldOut));
+    assert_eq!(removed().await, Err(AppError::SoldOut));
+    assert_eq!(none().await, None);
+    assert_eq!(number("ra:failed").await, 5);
+}
+
+#[tokio::test]
 async fn the_future_can_be_dropped_anywhere() {
     #[optimistic_retry(key = "ra:dropped", using = client())]
     async fn body(#[value] n: &mut u64, stuck: bool) -> Answer {

@@ -96,6 +96,24 @@ fn an_own_error_counts_only_if_what_it_is_about_was_there() {
 }
 
 #[test]
+fn what_a_body_changed_before_it_failed_is_not_written() {
+    #[optimistic_retry(key = "rb:failed", using = client())]
+    fn error(#[value] n: &mut u64) -> Result<(), AppError> {
+        *n += 1;
+        Err(AppError::SoldOut)
+    }
+    #[optimistic_retry(key = "rb:failed", using = client(), or_else = |error| panic!("{error}"))]
+    fn none(#[value] n: &mut Option<u64>) -> Option<()> {
+        *n = None;
+        None
+    }
+    put("rb:failed", 5);
+    assert_eq!(error(), Err(AppError::SoldOut));
+    assert_eq!(none(), None);
+    assert_eq!(number("rb:failed"), 5);
+}
+
+#[test]
 fn the_budget_is_kept() {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     #[optimistic_retry(key = "rb:budget", max_attempts = 3, within = "4s", using = client())]
