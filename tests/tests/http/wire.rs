@@ -10,7 +10,10 @@ use hyper::{
     header::HOST,
 };
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpStream, task::JoinHandle};
+use tokio::{
+    net::TcpStream,
+    task::{AbortHandle, JoinHandle},
+};
 
 /// A request's outcome: an answer, or a connection that broke.
 pub(crate) type Outcome = Result<Answer, Box<dyn std::error::Error + Send + Sync>>;
@@ -72,6 +75,11 @@ impl Visitor {
     pub(crate) async fn leave(self) {
         self.connection.abort();
         _ = self.connection.await;
+    }
+
+    /// What drops the connection when it is aborted.
+    pub(crate) fn connection(&self) -> AbortHandle {
+        self.connection.abort_handle()
     }
 }
 
