@@ -9,6 +9,7 @@ pub mod place;
 mod process;
 pub mod program;
 pub mod proxy;
+pub mod quorum_sim;
 pub mod resp;
 pub mod server;
 pub mod sim;
