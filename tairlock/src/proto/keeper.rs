@@ -1,6 +1,7 @@
 //! The keeper: renews every lease of a client in batches, notices losses, and sees releases through.
 
 mod ending;
+mod kept;
 
 use std::{
     cmp::Reverse,
@@ -9,6 +10,7 @@ use std::{
 };
 
 use ending::farewell;
+use kept::Kept;
 
 use super::{
     Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, confirm,
@@ -70,7 +72,7 @@ struct Errand<R> {
 
 #[derive(Debug)]
 enum Flight {
-    Renewals { ids: Vec<u64>, sent: Timestamp },
+    Renewals { of: Vec<Kept>, sent: Timestamp },
     Release(u64),
 }
 
@@ -259,6 +261,7 @@ impl<R: Clone> Keeper<R> {
     fn renew(&mut self, ids: Vec<u64>, now: Timestamp) -> Step<(), Option<R>> {
         let (mut within, mut confirm) = (self.limit, None::<Confirm>);
         let mut renewals = Vec::with_capacity(ids.len());
+        let mut of = Vec::with_capacity(ids.len());
         for id in &ids {
             if let Some(tenant) = self.tenants.get(id) {
                 within = response_deadline(within, tenant.ttl);
@@ -269,22 +272,38 @@ impl<R: Clone> Keeper<R> {
                     token: tenant.lease.token().clone(),
                     ttl: tenant.ttl,
                 });
+                let Tenant { ref lease, ttl, keep, .. } = *tenant;
+                of.push(Kept { id: *id, lease: lease.clone(), ttl, keep });
             }
         }
         for id in &ids {
             self.schedule(*id, Timestamp::NEVER);
         }
         let id = SendId(self.id());
-        self.flights.insert(id, Flight::Renewals { ids, sent: now });
+        self.flights.insert(id, Flight::Renewals { of, sent: now });
         let op = Op::RenewMany(renewals).confirmed(confirm, within);
         let within = op.within(within);
         Step::Send { id, route: None, op, within }
     }
 
-    fn renewed(&mut self, id: u64, reply: Result<Verdict, Fault>, sent: Timestamp, now: Timestamp) {
-        let Some(tenant) = self.tenants.get_mut(&id) else { return };
+    fn renewed(
+        &mut self,
+        Kept { id, lease, ttl, keep }: Kept,
+        reply: Result<Verdict, Fault>,
+        sent: Timestamp,
+        now: Timestamp,
+    ) {
+        let (reply, joined) = match reply {
+            Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+            reply => (reply, false),
+        };
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            // Given back meanwhile: a server that was joined again may have heard of that before.
+            return if joined {
+                self.give_back(&lease, ttl, keep, now)
+            };
+        };
         tenant.in_flight = false;
-        let (lease, ttl) = (tenant.lease.clone(), tenant.ttl);
         match reply {
             Ok(Verdict::Renewed) => {
                 if lease.prolong(sent + ttl.certain(), now) {
@@ -358,23 +377,15 @@ impl<R: Clone> Machine for Keeper<R> {
         let Event::Reply(id, reply) = event else { return };
         match self.flights.remove(&id) {
             Some(Flight::Release(id)) => self.released(id, &reply, now),
-            Some(Flight::Renewals { ids, sent }) => match reply {
-                Ok(Verdict::Many(replies)) if replies.len() == ids.len() => {
-                    for (id, reply) in ids.into_iter().zip(replies) {
-                        self.renewed(id, reply, sent, now);
-                    }
+            Some(Flight::Renewals { of, sent }) => {
+                let replies = match reply {
+                    Ok(Verdict::Many(replies)) if replies.len() == of.len() => replies,
+                    other => vec![other; of.len()],
+                };
+                for (kept, reply) in of.into_iter().zip(replies) {
+                    self.renewed(kept, reply, sent, now);
                 }
-                Ok(other) => {
-                    for id in ids {
-                        self.renewed(id, Ok(other.clone()), sent, now);
-                    }
-                }
-                Err(fault) => {
-                    for id in ids {
-                        self.renewed(id, Err(fault.clone()), sent, now);
-                    }
-                }
-            },
+            }
             None => {}
         }
     }

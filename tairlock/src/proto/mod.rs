@@ -290,7 +290,8 @@ pub enum Verdict {
         /// Whether the token of a grant may still stand there: taking it back failed.
         stays: bool,
     },
-    /// From several servers: this, but not all have answered, and our token may stand on one of them.
+    /// From several servers: this, but our token may stand on one of them against our will: not all have
+    /// answered, or one was joined again and may have heard of a release before.
     Open(Box<Self>),
     /// To [`Op::RenewMany`]: one answer for each, in order.
     Many(Vec<Result<Self, Fault>>),

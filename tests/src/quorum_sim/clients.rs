@@ -80,7 +80,7 @@ impl Run {
             let client = &mut self.clients[at];
             match client.keeper.poll(client.clock.at(self.now)) {
                 Step::Send { id, route, op, within } => {
-                    let line = route.unwrap_or_else(|| self.line(at, Role::Keeper));
+                    let line = route.unwrap_or_else(|| self.line(Role::Keeper));
                     self.ask(Owner::Keeper { client: at, id }, line, op, within);
                 }
                 Step::Wait(until) => {
@@ -135,7 +135,7 @@ impl Run {
         let request = Request { ttl, wait, ..Request::new(self.key.clone()) };
         let token = Token::from_bytes(self.fates.len().to_string());
         self.fates.push(Fate::default());
-        let line = self.line(at, Role::Commands);
+        let line = self.line(Role::Commands);
         let seed = self.random.next();
         let client = &mut self.clients[at];
         let now = client.clock.at(self.now);
@@ -212,10 +212,13 @@ impl Run {
         let state = lease.state_at(now);
         let lost = matches!(state, LeaseState::Lost(_));
         self.tally.lost += u64::from(lost);
-        if lost && !paused && matches!(self.world, World::Calm | World::Minority) {
+        if lost && !paused && self.world == World::Calm {
             self.accuse("a lease is kept", || format!("{:?}: {state:?}", lease.token()));
         }
-        if self.random.chance(300) && self.breakage != Some(Breakage::NoRollBack) {
+        if self.world != World::Minority
+            && self.random.chance(300)
+            && self.breakage != Some(Breakage::NoRollBack)
+        {
             self.keep(at, |keeper| keeper.see_release_through(&lease, tenancy, now));
             return self.rest(at, task);
         }
@@ -224,7 +227,7 @@ impl Run {
         let of = &mut self.clients[at].tasks[task];
         of.state = State::Releasing { lease, tenancy };
         let (job, id) = (of.jobs, SendId(0));
-        let line = self.line(at, Role::Commands);
+        let line = self.line(Role::Commands);
         self.ask(Owner::Task { client: at, task, job, id }, line, op, within);
     }
 

@@ -38,8 +38,7 @@ impl Owner {
 
 /// One caller's line to all servers (`QuorumLine`).
 pub(super) struct Line {
-    pub(super) client: usize,
-    pub(super) role: Role,
+    role: Role,
     carried: Vec<Option<usize>>,
     unheard: Unheard,
 }
@@ -69,9 +68,9 @@ pub(super) struct Asked {
 }
 
 impl Run {
-    pub(super) fn line(&mut self, client: usize, role: Role) -> usize {
+    pub(super) fn line(&mut self, role: Role) -> usize {
         let carried = vec![None; self.nodes.len()];
-        self.lines.push(Line { client, role, carried, unheard: Unheard::none(self.quorum) });
+        self.lines.push(Line { role, carried, unheard: Unheard::none(self.quorum) });
         self.lines.len() - 1
     }
 
@@ -299,7 +298,7 @@ impl Run {
         if self.now < self.nodes[node].slow_until {
             self.random.ms(20, 400)
         } else if self.random.chance(20) {
-            self.random.ms(1, 30)
+            self.random.ms(1, 7)
         } else {
             self.random.ms(0, 2)
         }

@@ -88,12 +88,12 @@ fn finds_that_too_few_are_enough() {
 
 #[test]
 fn finds_that_nothing_granted_in_part_is_taken_back() {
-    finds(Breakage::NoRollBack, &["I8 residue"]);
+    finds(Breakage::NoRollBack, &["I8 residue", "a lease stands on a quorum"]);
 }
 
 #[test]
 fn finds_an_acquire_that_overtakes_a_release() {
-    finds(Breakage::SameIgnored, &["a lease stands on a quorum"]);
+    finds(Breakage::SameIgnored, &["I2 exclusion", "a lease stands on a quorum"]);
 }
 
 #[test]
@@ -110,7 +110,6 @@ fn finds_a_lease_that_is_measured_from_the_last_reply() {
 /// common. Without that, two hold a lock at once, and only a fence helps.
 #[test]
 fn finds_that_servers_forget_and_are_back_at_once() {
-    let found = (0..SEEDS).filter_map(|seed| run(seed, 5, World::Reckless, None).err());
-    let laws: Vec<_> = found.map(|failure| failure.law).collect();
-    assert!(laws.contains(&"I2 exclusion"), "{laws:?}");
+    let mut found = (0..SEEDS).filter_map(|seed| run(seed, 5, World::Reckless, None).err());
+    assert!(found.any(|failure| failure.law == "I2 exclusion"));
 }

@@ -75,7 +75,9 @@ impl Renew {
         let gone = self.count(at, |reply| matches!(reply, Ok(Verdict::Gone)));
         let taken = self.count(at, |reply| matches!(reply, Ok(Verdict::Taken)));
         if renewed >= self.quorum.needed() {
-            Ok(Verdict::Renewed)
+            // Who was joined again may have heard of a release before that.
+            let joined = gone > 0;
+            Ok(if joined { Verdict::Open(Box::new(Verdict::Renewed)) } else { Verdict::Renewed })
         } else if gone + taken > self.quorum.spare() {
             Ok(if taken >= self.quorum.needed() { Verdict::Taken } else { Verdict::Gone })
         } else {
