@@ -252,11 +252,16 @@ impl Machine for Round {
         let Some(at) = self.flights.iter().position(|flight| flight.id == id) else { return };
         let Flight { node, op, .. } = self.flights.swap_remove(at);
         let broke = |fault: &Fault| fault.kind() == FaultKind::Unreachable && fault.is_ambiguous();
-        if reply.as_ref().is_err_and(broke) && !std::mem::replace(&mut self.again[node], true) {
+        let gives_back = matches!(op, Op::Release { .. });
+        // What is taken back is acquired again, and then a release that is late must not come after it.
+        let once = gives_back && matches!(self.task, Task::Acquire(_));
+        if reply.as_ref().is_err_and(broke)
+            && !once
+            && !std::mem::replace(&mut self.again[node], true)
+        {
             // A connection that died idle is no outage.
             return self.to_send.push((node, op));
         }
-        let gives_back = matches!(op, Op::Release { .. });
         if gives_back && reply.is_ok() {
             self.unheard.0[node] = false;
         }

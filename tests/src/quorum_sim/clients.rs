@@ -133,7 +133,7 @@ impl Run {
         let waits = self.world != World::Minority && self.random.chance(700);
         let wait = Duration::from_millis(if waits { self.random.between(50, 2_000) } else { 0 });
         let request = Request { ttl, wait, ..Request::new(self.key.clone()) };
-        let token = Token::from_bytes(self.fates.len().to_string());
+        let token = Token::from_bytes(format!("{}/", self.fates.len()));
         self.fates.push(Fate::default());
         let line = self.line(Role::Commands);
         let seed = self.random.next();

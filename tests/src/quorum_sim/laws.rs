@@ -166,5 +166,5 @@ impl Run {
 /// Tokens are numbers.
 fn index(token: &Token) -> usize {
     let text = std::str::from_utf8(token.as_bytes()).expect("digits");
-    text.parse().expect("a number")
+    text.trim_end_matches('/').parse().expect("a number")
 }

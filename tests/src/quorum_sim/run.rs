@@ -237,7 +237,7 @@ impl Run {
         let over = |client: &Client| {
             client.keeper.is_idle() && client.tasks.iter().all(|t| matches!(t.state, State::Over))
         };
-        self.in_air == 0 && self.clients.iter().all(over)
+        self.in_air == 0 && self.rounds.is_empty() && self.clients.iter().all(over)
     }
 
     fn happen(&mut self, what: Happening) {
