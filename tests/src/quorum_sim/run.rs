@@ -68,6 +68,7 @@ pub(super) struct Run {
     agenda: BinaryHeap<Reverse<(True, u64)>>,
     what: HashMap<u64, Happening>,
     scheduled: u64,
+    /// Questions on their way to servers, and what rounds came to on its way to who asked.
     pub(super) in_air: usize,
     trace: Option<Vec<String>>,
 }
@@ -258,7 +259,10 @@ impl Run {
             Happening::Answer { round, id, node, reply, .. } => self.answer(round, id, node, reply),
             Happening::Overdue { round, id, node } => self.overdue(round, id, node),
             Happening::Poll { round } => self.poll_round(round),
-            Happening::Done { owner, reply } => self.done(owner, reply),
+            Happening::Done { owner, reply } => {
+                self.in_air -= 1;
+                self.done(owner, reply);
+            }
             Happening::Timer { client, task, timer } => {
                 if self.clients[client].tasks[task].timer == timer {
                     self.poll_task(client, task);

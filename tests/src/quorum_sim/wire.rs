@@ -117,6 +117,7 @@ impl Run {
             });
         }
         self.note(|| format!("round {name}: {reply:?}"));
+        self.in_air += 1;
         self.at(self.now, Happening::Done { owner: asked.owner, reply });
     }
 
