@@ -132,6 +132,29 @@ impl Run {
         }
     }
 
+    /// A release deletes no grant of the same token that was asked for later, by the same caller.
+    pub(super) fn check_order(
+        &mut self,
+        node: usize,
+        sent: (u64, u64),
+        op: &Op,
+        reply: &Result<Verdict, Fault>,
+    ) {
+        match op {
+            Op::Acquire { token, .. } if self.asking.contains(&sent) => {
+                let latest = self.latest.entry((index(token), node)).or_default();
+                *latest = (*latest).max(sent);
+            }
+            Op::Release { token, .. } if *reply == Ok(Verdict::Released) => {
+                let name = index(token);
+                if self.latest.get(&(name, node)).is_some_and(|latest| *latest > sent) {
+                    self.accuse("nothing overtakes a release", || format!("#{name} on n{node}"));
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// A server is about to be joined again: only as enough others have renewed.
     pub(super) fn check_rejoin(&mut self, round: u64) {
         self.tally.joined += 1;

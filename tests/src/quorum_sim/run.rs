@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap},
+    collections::{BTreeMap, BinaryHeap, HashMap, HashSet},
     time::Duration,
 };
 
@@ -61,6 +61,9 @@ pub(super) struct Run {
     pub(super) rounds: BTreeMap<u64, Asked>,
     /// What was sent and is not answered, by its round and its name: which connection carries it.
     pub(super) pending: HashMap<(u64, SendId), Option<usize>>,
+    /// Questions of acquires, and the last of a token that a server has executed.
+    pub(super) asking: HashSet<(u64, u64)>,
+    pub(super) latest: HashMap<(usize, usize), (u64, u64)>,
     pub(super) next: u64,
     pub(super) fates: Vec<Fate>,
     pub(super) found: Option<Violation>,
@@ -187,6 +190,8 @@ impl Run {
             lines: Vec::new(),
             rounds: BTreeMap::new(),
             pending: HashMap::new(),
+            asking: HashSet::new(),
+            latest: HashMap::new(),
             next: 0,
             fates: Vec::new(),
             found: None,

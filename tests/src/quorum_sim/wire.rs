@@ -194,6 +194,9 @@ impl Run {
             return self.reply_now(name, id, node, Err(fault));
         }
         self.pending.insert((name, id), Some(at));
+        if matches!(&self.rounds[&name].op, Op::Acquire { .. }) {
+            self.asking.insert((name, id.0));
+        }
         let arrives = self.now.max(self.nodes[node].deaf_until) + self.delay(node);
         let connection = &mut self.connections[at];
         connection.there = connection.there.max(arrives) + Duration::from_nanos(1);
@@ -218,6 +221,7 @@ impl Run {
         let back = back.max(self.now.max(server.mute_until) + delay) + Duration::from_nanos(1);
         self.note(|| format!("n{node}: {op:?}: {reply:?}"));
         self.executed(node, op, &reply);
+        self.check_order(node, (round, id.0), op, &reply);
         if self.breakage == Some(Breakage::RejoinsAlone)
             && let (Op::RenewMany(renewals), Ok(Verdict::Many(each))) = (op, &reply)
             && each[0] == Ok(Verdict::Gone)
