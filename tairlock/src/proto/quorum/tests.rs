@@ -305,3 +305,23 @@ fn what_a_quorum_cannot_do_is_refused_before_anything_is_sent() {
     assert_eq!(fault.kind(), FaultKind::Unsupported);
     assert!(servers.sent.is_empty());
 }
+
+#[test]
+fn a_grant_is_taken_back_on_one_connection_only() {
+    let quorum = Quorum::new(3, None).unwrap();
+    let mut round = Round::new(&acquire("a"), quorum, WITHIN, Unheard::none(quorum));
+    let now = Timestamp::from_nanos(1);
+    let replies = [Ok(Verdict::Granted), Ok(Verdict::Busy), Ok(Verdict::Busy)];
+    for reply in replies {
+        let Step::Send { id, .. } = round.poll(now) else { panic!("to be asked") };
+        round.handle(Event::Reply(id, reply), now);
+    }
+    let Step::Send { id, op: Op::Release { .. }, .. } = round.poll(now) else {
+        panic!("to be taken back")
+    };
+    let broke = Fault::ambiguous(FaultKind::Unreachable, "broken");
+    round.handle(Event::Reply(id, Err(broke)), now);
+    let open = Verdict::Open(Box::new(Verdict::Busy));
+    let Step::Done(Ok(verdict)) = round.poll(now) else { panic!("not to be sent again") };
+    assert_eq!(verdict, open);
+}
