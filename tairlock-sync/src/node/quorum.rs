@@ -9,7 +9,7 @@ use std::{
 use tairlock::{
     Confirm, Fault, FaultKind,
     doctor::Report,
-    proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict, Via},
+    proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict},
     time::{self, Timestamp},
 };
 
@@ -57,27 +57,20 @@ impl QuorumLine {
         if self.keeper { &**keeper } else { &**commands }
     }
 
-    fn begin(&self, via: Via, op: Op, within: Duration) -> Begun<'_> {
-        // What was not answered has cost its connection, so there is no same one.
-        let refused = if via.same {
-            Some("a release that was not answered may still be under way")
-        } else if self.members.is_resting(via.node) {
-            Some("left alone for a moment, as it did not answer in time")
-        } else {
-            None
-        };
-        if let Some(text) = refused {
+    fn begin(&self, node: usize, op: Op, within: Duration) -> Begun<'_> {
+        if self.members.is_resting(node) {
+            let text = "left alone for a moment, as it did not answer in time";
             return Begun::Over(Err(Fault::new(FaultKind::Unreachable, text)));
         }
-        let line = self.line(via.node);
+        let line = self.line(node);
         let began = Instant::now();
         let begun = line.begin(op, within);
         if let Begun::Over(Err(_)) = &begun
             && began.elapsed() >= within
         {
-            self.members.rest(via.node, within);
+            self.members.rest(node, within);
         }
-        match self.members.enter(via.node, line) {
+        match self.members.enter(node, line) {
             Ok(()) => begun,
             Err(fault) => Begun::Over(Err(fault)),
         }
@@ -143,20 +136,19 @@ impl Line for QuorumLine {
         let output = loop {
             match round.poll(time::now()) {
                 Step::Done(output) => break output,
-                Step::Send { id, route, op, within } => {
+                Step::Send { id, route: node, op, within } => {
                     // One question at a time on one connection.
-                    if let Some(at) = pending.iter().position(|asked| asked.node == route.node) {
+                    if let Some(at) = pending.iter().position(|asked| asked.node == node) {
                         let (id, reply) = pending.remove(at).answer(None, members);
                         round.handle(Event::Reply(id, reply), time::now());
                     }
                     let until = Instant::now() + within;
-                    match self.begin(route, op, within) {
+                    match self.begin(node, op, within) {
                         Begun::Asked(asked) => {
-                            pending.push(Pending { id, node: route.node, within, until, asked });
+                            pending.push(Pending { id, node, within, until, asked });
                         }
                         Begun::Over(reply) => {
-                            let reply =
-                                reply.map_err(|fault| fault.at(&members.all[route.node].place));
+                            let reply = reply.map_err(|fault| fault.at(&members.all[node].place));
                             round.handle(Event::Reply(id, reply), time::now());
                         }
                     }

@@ -17,7 +17,7 @@ use super::{
     response_deadline,
 };
 use crate::{
-    Confirm, Fault, Token, Ttl,
+    Confirm, Fault, FaultKind, Token, Ttl,
     bell::Turn,
     lease::{Lease, LeaseState, LossReason},
     time::Timestamp,
@@ -271,6 +271,7 @@ impl<R: Clone> Keeper<R> {
                     key: tenant.lease.key().clone(),
                     token: tenant.lease.token().clone(),
                     ttl: tenant.ttl,
+                    of: Some(tenant.lease.clone()),
                 });
                 let Tenant { ref lease, ttl, keep, .. } = *tenant;
                 of.push(Kept { id: *id, lease: lease.clone(), ttl, keep });
@@ -295,6 +296,7 @@ impl<R: Clone> Keeper<R> {
     ) {
         let (reply, joined) = match reply {
             Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+            Err(fault) if fault.kind() == FaultKind::NoQuorum => (Err(fault), true),
             reply => (reply, false),
         };
         let Some(tenant) = self.tenants.get_mut(&id) else {

@@ -35,7 +35,7 @@ pub use inquiry::Inquiry;
 pub use journey::{Journey, Leg};
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
-pub use quorum::{Quorum, Roll, Round, Unheard, Via};
+pub use quorum::{Quorum, Roll, Round, Unheard};
 pub use redirect::Redirect;
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use topology::{Address, Range, Topology};
@@ -43,7 +43,7 @@ pub use update::{Update, Updated};
 
 pub use crate::report::Holding;
 use crate::{
-    Confirm, Fault, Key, Token, Ttl,
+    Confirm, Fault, Key, Lease, Token, Ttl,
     time::Timestamp,
     value::{FencedAction, FencedValue, Stored, ValueOp},
 };
@@ -224,6 +224,8 @@ pub struct Renewal {
     pub token: Token,
     /// For how long from now on.
     pub ttl: Ttl,
+    /// Whose lock it is, if anybody's: a server is not joined again with what was let go meanwhile.
+    pub of: Option<Lease>,
 }
 
 /// What stands under a lock's key.

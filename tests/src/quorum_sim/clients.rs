@@ -6,9 +6,10 @@ use tairlock::{
     Fault, FaultKind, Lease, LeaseState, Token,
     options::Request,
     proto::{
-        Acquire, Acquired, Event, Grant, Keeper, Machine, Route, SendId, Step, Tenancy, Undo,
+        Acquire, Acquired, Event, Grant, Keeper, Machine, Op, Route, SendId, Step, Tenancy, Undo,
         Verdict, response_deadline,
     },
+    time::Timestamp,
 };
 
 use super::{
@@ -23,6 +24,7 @@ pub(super) struct Client {
     pub(super) clock: Clock,
     limit: Duration,
     pub(super) keeper: Keeper<usize>,
+    pub(super) timer: u64,
     /// The shared connection to each server, for commands and for the keeper.
     pub(super) usual: [Vec<Option<usize>>; 2],
     pub(super) tasks: Vec<Task>,
@@ -59,6 +61,7 @@ impl Client {
             clock,
             limit,
             keeper: Keeper::new(limit),
+            timer: 0,
             usual: [vec![None; nodes], vec![None; nodes]],
             tasks: jobs.into_iter().map(task).collect(),
             paused_until: True(0),
@@ -71,7 +74,7 @@ impl Run {
     /// Does something with a keeper, and sees to it that it is awake.
     fn keep<T>(&mut self, at: usize, change: impl FnOnce(&mut Keeper<usize>) -> T) -> T {
         let output = change(&mut self.clients[at].keeper);
-        self.at(self.now, Happening::Keeper { client: at });
+        self.wake_keeper(at, self.now);
         output
     }
 
@@ -85,7 +88,7 @@ impl Run {
                 }
                 Step::Wait(until) => {
                     let until = client.clock.when(until);
-                    return self.at(until, Happening::Keeper { client: at });
+                    return self.wake_keeper(at, until);
                 }
                 Step::Done(()) => return,
             }
@@ -164,7 +167,13 @@ impl Run {
                     let nobody = Fault::new(FaultKind::Unsupported, "nobody");
                     attempt.machine.handle(Event::Reply(id, Err(nobody)), now);
                 }
-                Step::Send { id, op, within, .. } => {
+                Step::Send { id, mut op, within, .. } => {
+                    if let (Some(Breakage::OneToken), Op::Acquire { token, .. }) =
+                        (self.breakage, &mut op)
+                    {
+                        *token = attempt.token.clone();
+                        self.lines[line].forget(self.quorum);
+                    }
                     let owner = Owner::Task { client: at, task, job, id };
                     self.ask(owner, line, op, within);
                 }
@@ -175,7 +184,7 @@ impl Run {
     }
 
     fn acquired(&mut self, at: usize, task: usize, acquired: Acquired) {
-        let Acquired::Granted { sent, until, fence } = acquired else {
+        let Acquired::Granted { token, sent, until, fence } = acquired else {
             self.tally.refused += 1;
             if self.world == World::Minority {
                 self.accuse("a free lock is granted", || format!("{acquired:?}"));
@@ -186,7 +195,10 @@ impl Run {
         let now = client.clock.at(self.now);
         let State::Acquiring(attempt) = &client.tasks[task].state else { return };
         let Request { key, ttl, renew, hold, confirm, .. } = attempt.request.clone();
-        let token = attempt.token.clone();
+        let token = match self.breakage {
+            Some(Breakage::OneToken) => attempt.token.clone(),
+            _ => token,
+        };
         let until = match self.breakage {
             Some(Breakage::FromLastReply) => now + ttl.certain(),
             _ => until,
@@ -197,7 +209,13 @@ impl Run {
         let (lease, tenancy) = self.keep(at, |keeper| keeper.admit(grant, None, now));
         self.granted(at, &token, &lease);
         let lost_time = self.clients[at].lost_time;
-        self.clients[at].tasks[task].state = State::Holding { lease, tenancy, lost_time };
+        let holding = State::Holding { lease, tenancy, lost_time };
+        let before = std::mem::replace(&mut self.clients[at].tasks[task].state, holding);
+        if let State::Acquiring(attempt) = before
+            && self.breakage != Some(Breakage::OneToken)
+        {
+            self.undo(at, *attempt, now);
+        }
         let until = self.now + self.random.ms(1, 1_500);
         self.set_timer(at, task, until);
     }
@@ -212,7 +230,7 @@ impl Run {
         let state = lease.state_at(now);
         let lost = matches!(state, LeaseState::Lost(_));
         self.tally.lost += u64::from(lost);
-        if lost && !paused && self.world == World::Calm {
+        if lost && !paused && matches!(self.world, World::Calm | World::Minority) {
             self.accuse("a lease is kept", || format!("{:?}: {state:?}", lease.token()));
         }
         if self.world != World::Minority
@@ -252,13 +270,22 @@ impl Run {
         else {
             return;
         };
-        let Attempt { machine, request, token, line } = *attempt;
-        if machine.leaves_residue() && self.breakage != Some(Breakage::NoRollBack) {
-            let until = now + request.ttl.as_duration();
-            let undo = Undo { key: request.key, token, until, route: Some(line), again: true };
+        self.undo(at, *attempt, now);
+        self.rest(at, task);
+    }
+
+    fn undo(&mut self, at: usize, attempt: Attempt, now: Timestamp) {
+        let Attempt { machine, request, token, line } = attempt;
+        for mut left in machine.residue() {
+            match self.breakage {
+                Some(Breakage::NoRollBack) => continue,
+                Some(Breakage::OneToken) => left = token.clone(),
+                _ => {}
+            }
+            let (key, until) = (request.key.clone(), now + request.ttl.as_duration());
+            let undo = Undo { key, token: left, until, route: Some(line), again: true };
             self.keep(at, |keeper| keeper.undo(undo, now));
         }
-        self.rest(at, task);
     }
 
     fn rest(&mut self, at: usize, task: usize) {

@@ -94,13 +94,11 @@ impl Run {
         self.check_backing(name);
     }
 
-    /// As many servers as are needed have a valid lease's token, for at least as long. Not in a storm: a
-    /// release that was not answered may reach a server after the keeper has joined it again.
+    /// As many servers as are needed have a valid lease's token, for at least as long, if none forgets.
     fn check_backing(&mut self, name: usize) {
         let Some(of) = self.fates[name].lease.clone().filter(|of| self.is_valid(of)) else {
             return;
         };
-        let calm = self.world == World::Calm;
         let until = self.clients[of.0].clock.when(of.1.until());
         let has = self.nodes.iter().filter(|server| {
             let local = server.clock.at(self.now);
@@ -111,7 +109,8 @@ impl Run {
                 .is_some_and(|at| server.clock.when(at) >= until)
         });
         let has = has.count();
-        if calm && has < self.quorum.needed() {
+        let forgetful = !matches!(self.world, World::Calm | World::Storm);
+        if !forgetful && has < self.quorum.needed() {
             self.accuse("a lease stands on a quorum", || format!("#{name} on {has} servers"));
         }
     }
@@ -142,12 +141,13 @@ impl Run {
     ) {
         match op {
             Op::Acquire { token, .. } if self.asking.contains(&sent) => {
-                let latest = self.latest.entry((index(token), node)).or_default();
+                let latest = self.latest.entry((token.clone(), node)).or_default();
                 *latest = (*latest).max(sent);
             }
             Op::Release { token, .. } if *reply == Ok(Verdict::Released) => {
-                let name = index(token);
-                if self.latest.get(&(name, node)).is_some_and(|latest| *latest > sent) {
+                let latest = self.latest.get(&(token.clone(), node));
+                if latest.is_some_and(|latest| *latest > sent) {
+                    let name = index(token);
                     self.accuse("nothing overtakes a release", || format!("#{name} on n{node}"));
                 }
             }
@@ -155,12 +155,13 @@ impl Run {
         }
     }
 
-    /// A server is about to be joined again: only as enough others have renewed.
+    /// A server is about to be joined again: only when all have been heard, and not too many had nothing.
     pub(super) fn check_rejoin(&mut self, round: u64) {
         self.tally.joined += 1;
-        let yes = self.rounds.get(&round).map_or(0, |asked| asked.yes);
-        if yes < self.quorum.needed() {
-            self.accuse("joined again by a majority", || format!("by {yes}"));
+        let Some(asked) = self.rounds.get(&round) else { return };
+        let (no, heard) = (asked.no, asked.heard.iter().all(|&heard| heard));
+        if !heard || no > self.nodes.len() - self.quorum.needed() {
+            self.accuse("what most have forgotten is lost", || format!("{no}, all heard: {heard}"));
         }
     }
 
@@ -190,5 +191,6 @@ impl Run {
 /// Tokens are numbers.
 fn index(token: &Token) -> usize {
     let text = std::str::from_utf8(token.as_bytes()).expect("digits");
-    text.trim_end_matches('/').parse().expect("a number")
+    let (name, _) = text.split_once('/').expect("a slash");
+    name.parse().expect("a number")
 }

@@ -57,8 +57,8 @@ pub enum Breakage {
     TooFew,
     /// What was granted in part is not taken back.
     NoRollBack,
-    /// An acquire overtakes a release that was not answered.
-    SameIgnored,
+    /// A token is asked for again although a release of it was not answered.
+    OneToken,
     /// A server that has forgotten is joined again, however many have.
     RejoinsAlone,
     /// A lease is measured from the last reply.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tairlock::{
-    Fault, Key, Ttl,
+    Fault, Key, Token, Ttl,
     memory::Store,
     proto::{Op, Quorum, SendId, Verdict},
 };
@@ -63,7 +63,7 @@ pub(super) struct Run {
     pub(super) pending: HashMap<(u64, SendId), Option<usize>>,
     /// Questions of acquires, and the last of a token that a server has executed.
     pub(super) asking: HashSet<(u64, u64)>,
-    pub(super) latest: HashMap<(usize, usize), (u64, u64)>,
+    pub(super) latest: HashMap<(Token, usize), (u64, u64)>,
     pub(super) next: u64,
     pub(super) fates: Vec<Fate>,
     pub(super) found: Option<Violation>,
@@ -127,6 +127,7 @@ pub(super) enum Happening {
     },
     Keeper {
         client: usize,
+        timer: u64,
     },
     Trouble,
 }
@@ -274,7 +275,11 @@ impl Run {
                 }
             }
             Happening::Cancel { client, task, job } => self.cancel(client, task, job),
-            Happening::Keeper { client } => self.poll_keeper(client),
+            Happening::Keeper { client, timer } => {
+                if self.clients[client].timer == timer {
+                    self.poll_keeper(client);
+                }
+            }
             Happening::Trouble => self.trouble(),
         }
     }
@@ -290,7 +295,7 @@ impl Run {
             Happening::Answer { client, .. }
             | Happening::Timer { client, .. }
             | Happening::Cancel { client, .. }
-            | Happening::Keeper { client } => Some(*client),
+            | Happening::Keeper { client, .. } => Some(*client),
         }
     }
 
@@ -308,6 +313,14 @@ impl Run {
         *timer += 1;
         let timer = *timer;
         self.at(at, Happening::Timer { client, task, timer });
+    }
+
+    /// When a keeper is polled next.
+    pub(super) fn wake_keeper(&mut self, client: usize, at: True) {
+        let timer = &mut self.clients[client].timer;
+        *timer += 1;
+        let timer = *timer;
+        self.at(at, Happening::Keeper { client, timer });
     }
 
     pub(super) fn troubled(&self) -> bool {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tairlock::{
     Fault, FaultKind,
-    proto::{Event, Machine, Op, Round, SendId, Step, Unheard, Verdict, Via},
+    proto::{Event, Machine, Op, Quorum, Round, SendId, Step, Unheard, Verdict},
     time::Timestamp,
 };
 
@@ -43,6 +43,13 @@ pub(super) struct Line {
     unheard: Unheard,
 }
 
+impl Line {
+    /// As if every release had been answered.
+    pub(super) fn forget(&mut self, quorum: Quorum) {
+        self.unheard = Unheard::none(quorum);
+    }
+}
+
 /// One connection to one server. A client that takes it for broken may have questions under way on it.
 pub(super) struct Connection {
     pub(super) client: usize,
@@ -62,9 +69,11 @@ pub(super) struct Asked {
     within: Duration,
     began: Timestamp,
     lost_time: Duration,
-    /// Who has said yes, for machines that are broken on purpose and for the law on joining again.
-    pub(super) yes: usize,
-    broke: bool,
+    /// How many have said yes, for machines that are broken on purpose.
+    yes: usize,
+    /// Who has answered, and how many of them had nothing of ours: for the law on joining again.
+    pub(super) heard: Vec<bool>,
+    pub(super) no: usize,
 }
 
 impl Run {
@@ -81,8 +90,9 @@ impl Run {
         self.next += 1;
         let client = &self.clients[owner.client()];
         let (began, lost_time) = (client.clock.at(self.now), client.lost_time);
-        let (yes, broke) = (0, false);
-        let asked = Asked { round, owner, op, line, within, began, lost_time, yes, broke };
+        let heard = vec![false; self.nodes.len()];
+        let (yes, no) = (0, 0);
+        let asked = Asked { round, owner, op, line, within, began, lost_time, yes, heard, no };
         self.rounds.insert(self.next, asked);
         self.poll_round(self.next);
     }
@@ -108,9 +118,8 @@ impl Run {
         let took = client.clock.at(self.now).since(asked.began);
         let paused = client.lost_time > asked.lost_time;
         let each = asked.within / 3;
-        // Two deadlines, and the little that is waited for who answers soon. Once more where a
-        // connection has broken, as it is asked again on another.
-        let bound = each * (2 + u32::from(asked.broke)) + each / 10 + Duration::from_micros(10);
+        // Two deadlines, and the little that is waited for who answers soon.
+        let bound = each * 2 + each / 10 + Duration::from_micros(10);
         if !paused && took > bound {
             self.accuse("two deadlines", || {
                 format!("{:?} took {took:?} of {each:?} for each server", asked.op)
@@ -122,9 +131,9 @@ impl Run {
     }
 
     /// `QuorumLine::connection`, then the question.
-    fn say(&mut self, name: u64, id: SendId, via: Via, op: Op, within: Duration) {
+    fn say(&mut self, name: u64, id: SendId, node: usize, op: Op, within: Duration) {
         let Some(asked) = self.rounds.get(&name) else { return };
-        let (at, client, node) = (asked.line, asked.owner.client(), via.node);
+        let (at, client) = (asked.line, asked.owner.client());
         let acquires = matches!(asked.op, Op::Acquire { .. });
         let gives_back = matches!(op, Op::Release { .. } | Op::Retain(_));
         if matches!(asked.op, Op::RenewMany(_)) && matches!(op, Op::Acquire { .. }) {
@@ -138,14 +147,8 @@ impl Run {
         let deadline = clock.when(clock.at(self.now) + within);
         self.at(deadline, Happening::Overdue { round: name, id, node });
         let line = &self.lines[at];
-        let same = via.same && self.breakage != Some(Breakage::SameIgnored);
-        let carried = line.carried[node];
-        if let Some(connection) = carried.filter(|_| same || gives_back) {
+        if let Some(connection) = line.carried[node].filter(|_| gives_back) {
             return self.send(name, id, connection, op);
-        }
-        if same {
-            let fault = Fault::new(FaultKind::Unreachable, "a release may be under way");
-            return self.reply_now(name, id, node, Err(fault));
         }
         let usual = self.clients[client].usual[line.role as usize][node];
         if let Some(usual) = usual.filter(|&usual| !self.connections[usual].broken) {
@@ -278,10 +281,14 @@ impl Run {
         if let Err(fault) = &reply
             && fault.kind() == FaultKind::Unreachable
         {
-            asked.broke |= fault.is_ambiguous();
             self.lines[asked.line].carried[node] = None;
         }
         let clock = self.clients[asked.owner.client()].clock;
+        asked.heard[node] = true;
+        asked.no += usize::from(match &reply {
+            Ok(Verdict::Many(each)) => matches!(each[0], Ok(Verdict::Gone | Verdict::Taken)),
+            _ => false,
+        });
         asked.yes += usize::from(match &reply {
             Ok(Verdict::Granted | Verdict::Ours) => matches!(asked.op, Op::Acquire { .. }),
             Ok(Verdict::Many(each)) => each[0] == Ok(Verdict::Renewed),

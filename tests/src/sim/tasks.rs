@@ -219,7 +219,7 @@ impl World {
     fn acquired(&mut self, at: usize, task: usize, acquired: Acquired) {
         self.judge_outcome(at, task, &acquired);
         let (sent, until, fence) = match acquired {
-            Acquired::Granted { sent, until, fence } => (sent, until, fence),
+            Acquired::Granted { sent, until, fence, .. } => (sent, until, fence),
             acquired => {
                 let failed = matches!(acquired, Acquired::Failed(_));
                 self.referee.tally.failed += u64::from(failed);
@@ -318,7 +318,7 @@ impl World {
         let state = std::mem::replace(&mut client.tasks[task].state, State::Over);
         let State::Acquiring(attempt) = state else { return };
         let Attempt { machine, request, token, turn, route, several, .. } = *attempt;
-        if machine.leaves_residue() && self.breakage != Some(Breakage::NoRollBack) {
+        if !machine.residue().is_empty() && self.breakage != Some(Breakage::NoRollBack) {
             let (route, again) = match (self.breakage, client.driver) {
                 (Some(Breakage::RollBackElsewhere), _) => (None, false),
                 (_, Driver::Async) => (route, several),

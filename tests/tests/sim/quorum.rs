@@ -92,13 +92,13 @@ fn finds_that_nothing_granted_in_part_is_taken_back() {
 }
 
 #[test]
-fn finds_an_acquire_that_overtakes_a_release() {
-    finds(Breakage::SameIgnored, &["nothing overtakes a release"]);
+fn finds_a_token_that_is_asked_for_again_while_its_release_is_under_way() {
+    finds(Breakage::OneToken, &["nothing overtakes a release", "a lease stands on a quorum"]);
 }
 
 #[test]
-fn finds_a_server_that_is_joined_again_without_a_majority() {
-    finds(Breakage::RejoinsAlone, &["joined again by a majority"]);
+fn finds_a_server_that_is_joined_again_before_the_others_are_heard() {
+    finds(Breakage::RejoinsAlone, &["what most have forgotten is lost"]);
 }
 
 #[test]

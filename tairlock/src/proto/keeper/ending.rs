@@ -209,7 +209,7 @@ fn did(verdict: &Verdict, keep: Option<Timestamp>, now: Timestamp) -> Release {
 pub(super) fn farewell(key: &Key, token: &Token, keep: Option<Timestamp>, now: Timestamp) -> Op {
     let (key, token) = (key.clone(), token.clone());
     match keep.map(|until| until.since(now)).filter(|left| *left >= LEAST) {
-        Some(left) => Op::Retain(Renewal { key, token, ttl: Ttl::at_least(left) }),
+        Some(left) => Op::Retain(Renewal { key, token, ttl: Ttl::at_least(left), of: None }),
         None => Op::Release { key, token },
     }
 }
