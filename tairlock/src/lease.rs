@@ -128,11 +128,7 @@ impl Lease {
     /// Whether the lock is surely still ours.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.is_held_at(time::now())
-    }
-
-    pub(crate) fn is_held_at(&self, now: Timestamp) -> bool {
-        matches!(self.state_at(now), LeaseState::Held | LeaseState::Uncertain)
+        matches!(self.state(), LeaseState::Held | LeaseState::Uncertain)
     }
 
     /// How long the lock is surely still ours, if nothing renews it; zero once it is not.

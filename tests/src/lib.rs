@@ -6,6 +6,7 @@ pub mod documented;
 pub mod fleet;
 pub mod laws;
 pub mod place;
+pub mod polls;
 mod process;
 pub mod program;
 pub mod proxy;

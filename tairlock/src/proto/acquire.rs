@@ -42,6 +42,8 @@ pub struct Acquire {
     crowd: Crowd,
     next_id: u64,
     state: State,
+    /// Whether the reply that won was not everybody's.
+    late: bool,
     /// When the first command whose fate is unknown was sent. Its grant, if it was one, began then.
     unsure_since: Option<Timestamp>,
     /// What the last reply was, for the error at the deadline.
@@ -107,6 +109,7 @@ impl Acquire {
             crowd: Crowd::default(),
             next_id: 0,
             state: State::New,
+            late: false,
             unsure_since: None,
             last: Last::Nothing,
             retried_at_once: false,
@@ -210,7 +213,7 @@ impl Acquire {
             // Whatever else of ours arrives later finds the token that is there by right.
             self.unsure_since = None;
             let (token, fence) = (self.token.clone(), self.fence);
-            self.finish(Acquired::Granted { token, sent, until, fence });
+            self.finish(Acquired::Granted { token, sent, until, fence, late: self.late });
         } else {
             let late =
                 "the grant came after its lease had run out; the ttl is too short for this server";
@@ -321,6 +324,11 @@ impl Machine for Acquire {
                 if let Ok(Verdict::Issued { fence, .. }) = &reply {
                     self.fence = Some(*fence);
                 }
+                let (reply, open) = match reply {
+                    Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+                    reply => (reply, false),
+                };
+                self.late = open;
                 match reply {
                     Ok(Verdict::Granted | Verdict::Issued { again: false, .. }) => {
                         self.granted(sent, now);
@@ -330,16 +338,17 @@ impl Machine for Acquire {
                     Ok(Verdict::Ours | Verdict::Issued { again: true, .. }) => {
                         self.granted(self.unsure_since.unwrap_or(self.began), now);
                     }
-                    Ok(Verdict::Busy) => self.busy(sent, now),
+                    Ok(Verdict::Busy) => {
+                        if open {
+                            self.spend_token();
+                        }
+                        self.busy(sent, now);
+                    }
                     Ok(Verdict::Unconfirmed { acked, wanted, stays }) => {
                         if stays {
                             self.unsure_since.get_or_insert(sent);
                         }
                         self.finish(Acquired::NotReplicated { acked, wanted });
-                    }
-                    Ok(Verdict::Open(verdict)) if *verdict == Verdict::Busy => {
-                        self.spend_token();
-                        self.busy(sent, now);
                     }
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");

@@ -53,6 +53,7 @@ struct Tenant {
     confirm: Option<Confirm>,
     /// Until when the key is to stay at least.
     keep: Option<Timestamp>,
+    late: bool,
     in_flight: bool,
     due: Timestamp,
 }
@@ -99,7 +100,8 @@ impl<R: Clone> Keeper<R> {
     ///
     /// After [`Keeper::close`] the grant is given back instead.
     pub fn admit(&mut self, grant: Grant, turn: Option<Turn>, now: Timestamp) -> (Lease, Tenancy) {
-        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding } = grant;
+        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, late, holding } =
+            grant;
         let limit = hold.max.map_or(Timestamp::NEVER, |max| sent + max);
         let lease = Lease::new(key, token, fence, until, limit, turn, holding);
         let due = if renew { sent + ttl.renewal_after() } else { until };
@@ -108,10 +110,10 @@ impl<R: Clone> Keeper<R> {
         let keep = hold.min.map(|min| now + min);
         let in_flight = false;
         let kept = lease.clone();
-        let tenant = Tenant { lease: kept, ttl, renew, confirm, keep, in_flight, due };
+        let tenant = Tenant { lease: kept, ttl, renew, confirm, keep, late, in_flight, due };
         self.tenants.insert(id, tenant);
         self.agenda.push(Reverse((due, id)));
-        let tenancy = Tenancy { id, ttl, keep };
+        let tenancy = Tenancy { id, ttl, keep, late };
         if self.closing {
             // Nobody has held it, so there is nothing to hold on to.
             self.see_release_through(&lease, Tenancy { keep: None, ..tenancy }, now);
@@ -127,8 +129,8 @@ impl<R: Clone> Keeper<R> {
         // In order of their making, so that a run replays.
         held.sort_unstable_by_key(|&(id, _)| id);
         for (id, tenant) in held {
-            let Tenant { lease, ttl, keep, .. } = tenant;
-            self.see_release_through(&lease, Tenancy { id, ttl, keep }, now);
+            let Tenant { lease, ttl, keep, late, .. } = tenant;
+            self.see_release_through(&lease, Tenancy { id, ttl, keep, late }, now);
         }
         let mut stays: Vec<_> = self.stays.drain().collect();
         stays.sort_unstable_by_key(|&(id, _)| id);
@@ -184,10 +186,10 @@ impl<R: Clone> Keeper<R> {
         self.tenants.len()
     }
 
-    /// Whether nothing is kept and every release has been seen through.
+    /// Whether nothing is kept, every release has been seen through, and nothing is under way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.tenants.is_empty() && self.errands.is_empty()
+        self.tenants.is_empty() && self.errands.is_empty() && self.flights.is_empty()
     }
 
     fn id(&mut self) -> u64 {
@@ -253,7 +255,7 @@ impl<R: Clone> Keeper<R> {
             self.schedule(id, Timestamp::NEVER);
         }
         for tenant in overdue {
-            self.give_back(&tenant.lease, tenant.ttl, None, now);
+            self.give_back(&tenant.lease, tenant.ttl, None, tenant.late, now);
         }
         batch
     }
@@ -302,7 +304,7 @@ impl<R: Clone> Keeper<R> {
         let Some(tenant) = self.tenants.get_mut(&id) else {
             // Given back meanwhile: a server that was joined again may have heard of that before.
             return if joined {
-                self.give_back(&lease, ttl, keep, now)
+                self.give_back(&lease, ttl, keep, false, now)
             };
         };
         tenant.in_flight = false;
@@ -312,8 +314,9 @@ impl<R: Clone> Keeper<R> {
                     self.schedule(id, sent + ttl.renewal_after());
                 } else {
                     // Confirmed too late: the holder was told of the loss, so the key must not stay.
+                    let late = tenant.late;
                     self.tenants.remove(&id);
-                    self.give_back(&lease, ttl, None, now);
+                    self.give_back(&lease, ttl, None, late, now);
                 }
             }
             Ok(Verdict::Gone) => {

@@ -21,6 +21,9 @@ use renew::Renew;
 use super::{Event, Machine, Op, SendId, Step, Verdict};
 use crate::{ConfigError, Fault, FaultKind, Token, time::Timestamp};
 
+/// How long who has won waits at least for those who are as quick as the others.
+const AT_ONCE: Duration = Duration::from_millis(2);
+
 /// How many servers there are, and how many of them must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quorum {
@@ -157,6 +160,8 @@ enum Next {
     Say(Vec<(usize, Op)>),
     /// It is decided; the rest is waited for a little, as it will come soon, or not.
     Linger,
+    /// It is won; the rest is waited for as long again, so that a release finds it in its place.
+    Won,
     /// Over.
     Done,
 }
@@ -213,6 +218,10 @@ impl Round {
                 self.to_send.extend(sends.into_iter().rev());
             }
             Next::Linger => _ = self.linger.get_or_insert(now + self.within / 10),
+            Next::Won => {
+                let took = self.within.saturating_sub(self.until.since(now));
+                _ = self.linger.get_or_insert(now + took.max(AT_ONCE).min(self.within / 10));
+            }
             Next::Done => self.linger = Some(Timestamp::default()),
         }
     }

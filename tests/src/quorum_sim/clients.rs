@@ -184,7 +184,7 @@ impl Run {
     }
 
     fn acquired(&mut self, at: usize, task: usize, acquired: Acquired) {
-        let Acquired::Granted { token, sent, until, fence } = acquired else {
+        let Acquired::Granted { token, sent, until, fence, late } = acquired else {
             self.tally.refused += 1;
             if self.world == World::Minority {
                 self.accuse("a free lock is granted", || format!("{acquired:?}"));
@@ -205,7 +205,7 @@ impl Run {
         };
         let (own, holding) = (token.clone(), Default::default());
         let grant =
-            Grant { key, token: own, ttl, renew, hold, confirm, fence, sent, until, holding };
+            Grant { key, token: own, ttl, renew, hold, confirm, fence, sent, until, late, holding };
         let (lease, tenancy) = self.keep(at, |keeper| keeper.admit(grant, None, now));
         self.granted(at, &token, &lease);
         let lost_time = self.clients[at].lost_time;

@@ -239,8 +239,19 @@ impl World {
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
         let (own, confirm) = (token.clone(), None);
         let holding = tairlock::proto::Holding::default();
-        let grant =
-            Grant { key, token: own, ttl, renew, hold, confirm, fence, sent, until, holding };
+        let grant = Grant {
+            key,
+            token: own,
+            ttl,
+            renew,
+            hold,
+            confirm,
+            fence,
+            sent,
+            until,
+            late: false,
+            holding,
+        };
         let ((lease, tenancy), closed) =
             self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);

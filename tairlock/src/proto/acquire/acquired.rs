@@ -20,6 +20,8 @@ pub enum Acquired {
         until: Timestamp,
         /// The fence, if one was asked for.
         fence: Option<u64>,
+        /// Whether some of several servers have not answered yet.
+        late: bool,
     },
     /// Somebody else holds it, and there was no time to wait.
     Busy,
@@ -47,9 +49,21 @@ impl Acquired {
     pub fn granted(self, request: &Request) -> Result<Grant, Error> {
         let Request { key, ttl, renew, hold, confirm, .. } = request.clone();
         match self {
-            Self::Granted { token, sent, until, fence } => {
+            Self::Granted { token, sent, until, fence, late } => {
                 let holding = Holding::begin(request.name, &key, &token, fence);
-                Ok(Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding })
+                Ok(Grant {
+                    key,
+                    token,
+                    ttl,
+                    renew,
+                    hold,
+                    confirm,
+                    fence,
+                    sent,
+                    until,
+                    late,
+                    holding,
+                })
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),

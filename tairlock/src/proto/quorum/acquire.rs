@@ -107,7 +107,7 @@ impl Acquire {
             return if undoing.granted.is_empty() { Next::Done } else { Next::Listen };
         }
         if self.won() >= self.quorum.needed() {
-            return Next::Done;
+            return Next::Won;
         }
         let pending = self.count(|vote| matches!(vote, Vote::Pending | Vote::Owing));
         if self.won() + pending >= self.quorum.needed() {
@@ -148,7 +148,14 @@ impl Acquire {
             // With a grant from before among them the lease began then.
             let granted = self.count(|vote| matches!(vote, Vote::Granted));
             let new = granted >= self.quorum.needed();
-            return Ok(if new { Verdict::Granted } else { Verdict::Ours });
+            let won = if new { Verdict::Granted } else { Verdict::Ours };
+            // What was asked of the others may yet arrive.
+            let late = self.count(|vote| match vote {
+                Vote::Pending => true,
+                Vote::Failed(fault) => fault.is_ambiguous(),
+                _ => false,
+            });
+            return Ok(if late > 0 { Verdict::Open(Box::new(won)) } else { won });
         }
         let open = self.undoing.as_ref().is_none_or(|undoing| !undoing.open.is_empty());
         let faults = self.votes.iter().filter_map(|vote| match vote {

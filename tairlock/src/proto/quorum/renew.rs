@@ -2,7 +2,7 @@
 
 use super::{Next, Quorum, no_quorum};
 use crate::{
-    Fault, FaultKind,
+    Fault, FaultKind, LeaseState,
     proto::{Op, Renewal, Verdict},
     time::Timestamp,
 };
@@ -69,7 +69,9 @@ impl Renew {
         let mut sends = Vec::new();
         for (at, Renewal { key, token, ttl, of }) in self.renewals.iter().enumerate() {
             let (renewed, gone, taken) = self.tally(at);
-            let over = of.as_ref().is_some_and(|lease| !lease.is_held_at(now));
+            let over = of.as_ref().is_some_and(|lease| {
+                !matches!(lease.state_at(now), LeaseState::Held | LeaseState::Uncertain)
+            });
             let lost = gone + taken > self.quorum.spare();
             if over || lost || renewed + gone < self.quorum.needed() {
                 continue;

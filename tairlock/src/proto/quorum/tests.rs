@@ -150,8 +150,10 @@ fn a_minority_may_be_away() {
         servers.links[1] = link;
         servers.links[3] = link;
         let began = servers.now;
-        assert_eq!(servers.ask(&acquire("a")).unwrap(), Verdict::Granted, "{link:?}");
-        assert_eq!(servers.now, began, "nobody waits for who is away");
+        let (granted, refused) = (Verdict::Granted, link == Link::Down);
+        let granted = if refused { granted } else { Verdict::Open(Box::new(granted)) };
+        assert_eq!(servers.ask(&acquire("a")).unwrap(), granted, "{link:?}");
+        assert!(servers.now.since(began) <= AT_ONCE, "nobody waits for who is away");
         assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Renewed, "{link:?}");
         let open = Verdict::Open(Box::new(Verdict::Released));
         assert_eq!(servers.ask(&release("a")).unwrap(), open, "{link:?}");
@@ -260,7 +262,7 @@ fn a_token_whose_release_was_not_answered_is_not_asked_for_again() {
         // One that was answered is asked for again; what the first left behind is to be released.
         let next = Token::from_bytes("a.1");
         assert_eq!(tokens, [token.clone(), next.clone(), next.clone()]);
-        assert_eq!(asked.residue(), [token.clone()]);
+        assert_eq!(asked.residue(), std::slice::from_ref(&token));
         let crate::proto::Acquired::Granted { token: granted, .. } = grant else { panic!() };
         assert_eq!(granted, next);
     }
