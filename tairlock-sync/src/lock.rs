@@ -114,7 +114,7 @@ impl Lock {
         let bell = attempt.listen();
         attempt.look_ahead();
         let acquired = drive::drive(&attempt.machine, &attempt, bell);
-        let grant = acquired.granted(request, &attempt.token)?;
+        let grant = acquired.granted(request)?;
         let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
             inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
@@ -139,7 +139,6 @@ struct Attempt<'a> {
     turn: Option<Turn>,
     line: SharedLine,
     key: Key,
-    token: Token,
     ttl: Ttl,
 }
 
@@ -147,14 +146,14 @@ impl<'a> Attempt<'a> {
     fn begin(inner: &'a Inner, request: &Request) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
-        let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
-            .among(Arc::clone(&inner.crowds));
+        let machine =
+            Acquire::new(request, token, limit, seed, time::now()).among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
         let line = inner.commands.for_one_caller();
         let line = line.unwrap_or_else(|| Arc::clone(&inner.commands));
-        Self { inner, machine, turn, line, key, token, ttl: request.ttl }
+        Self { inner, machine, turn, line, key, ttl: request.ttl }
     }
 
     /// Stands in line if somebody is in front. Asked after the bell was listened for.
@@ -190,14 +189,19 @@ impl Port<Route> for Attempt<'_> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if !drive::lock(&self.machine).leaves_residue() {
+        let residue = drive::lock(&self.machine).residue();
+        if residue.is_empty() {
             return;
         }
-        let (key, token) = (self.key.clone(), self.token.clone());
         let now = time::now();
         // A reply that is missing cost its connection: there is none left to send the undoing down, and
         // on another it may overtake the acquire. So it is sent again.
-        let (until, route, again) = (now + self.ttl.as_duration(), None, true);
-        self.inner.keep.with(|keeper| keeper.undo(Undo { key, token, until, route, again }, now));
+        let (until, again) = (now + self.ttl.as_duration(), true);
+        self.inner.keep.with(|keeper| {
+            for token in residue {
+                let (key, route) = (self.key.clone(), None);
+                keeper.undo(Undo { key, token, until, route, again }, now);
+            }
+        });
     }
 }

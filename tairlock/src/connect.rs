@@ -71,9 +71,12 @@ impl ClientBuilder {
     /// For servers that know nothing of each other and fail independently: no replicas of each other, and
     /// no nodes of one cluster. A minority may be down, slow, or gone, also while this client is built. A
     /// server has a third of the response deadline, and of a third of the TTL, for its answer. A lock
-    /// survives what a single server does not, at the price of a command to each server; what it does not
-    /// survive is more than the spare servers restarting empty within a TTL. Keep them apart, and let them
-    /// persist each write.
+    /// survives what a single server does not, at the price of a command to each server.
+    ///
+    /// What it may not survive is one server that loses its data and is back at once: with the lock on a
+    /// bare majority, that server may give it to somebody else. So let them persist each write
+    /// (`appendfsync always`), or keep a server that lost its data away for the longest TTL, or let one more
+    /// than a bare majority agree (four of five): then it takes three such losses within two TTLs.
     ///
     /// Waiters poll, as no one server knows when a lock is free. Fences and values are refused
     /// ([`FaultKind::Unsupported`](crate::FaultKind)): they need one place that counts.

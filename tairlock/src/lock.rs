@@ -124,7 +124,7 @@ impl Lock {
         let bell = attempt.listen();
         attempt.look_ahead();
         let acquired = drive::drive(&attempt.machine, &attempt, bell, runtime).await;
-        let grant = acquired.granted(&request, &attempt.token)?;
+        let grant = acquired.granted(&request)?;
         let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
             inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
@@ -139,7 +139,6 @@ struct Attempt<'a> {
     turn: Option<Turn>,
     lines: Mutex<Lines>,
     key: Key,
-    token: Token,
     ttl: Ttl,
 }
 
@@ -154,12 +153,12 @@ impl<'a> Attempt<'a> {
     fn begin(inner: &'a Inner, request: &Request) -> Self {
         let token = Token::generate(&inner.label);
         let (limit, seed) = (inner.limits.response, inner.next_seed());
-        let machine = Acquire::new(request, token.clone(), limit, seed, time::now())
-            .among(Arc::clone(&inner.crowds));
+        let machine =
+            Acquire::new(request, token, limit, seed, time::now()).among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
         let (key, machine) = (request.key.clone(), Mutex::new(machine));
-        Self { inner, machine, turn, lines: Mutex::default(), key, token, ttl: request.ttl }
+        Self { inner, machine, turn, lines: Mutex::default(), key, ttl: request.ttl }
     }
 
     /// Stands in line if somebody is in front. Asked after the bell was listened for.
@@ -219,13 +218,18 @@ impl Port<Route> for Attempt<'_> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if !drive::lock(&self.machine).leaves_residue() {
+        let residue = drive::lock(&self.machine).residue();
+        if residue.is_empty() {
             return;
         }
         let Lines { last: route, several: again } = std::mem::take(&mut *drive::lock(&self.lines));
-        let (key, token) = (self.key.clone(), self.token.clone());
         let now = time::now();
-        let undo = Undo { key, token, until: now + self.ttl.as_duration(), route, again };
-        self.inner.keep.with(|keeper| keeper.undo(undo, now));
+        let until = now + self.ttl.as_duration();
+        self.inner.keep.with(|keeper| {
+            for token in residue {
+                let (key, route) = (self.key.clone(), route.clone());
+                keeper.undo(Undo { key, token, until, route, again }, now);
+            }
+        });
     }
 }

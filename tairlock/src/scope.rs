@@ -97,7 +97,19 @@ mod tests {
         let hold = crate::options::Hold::default();
         let (fence, confirm, holding) = (None, None, crate::report::Holding::default());
         let renew = false;
-        let grant = Grant { key, token, ttl, renew, hold, confirm, sent, until, fence, holding };
+        let grant = Grant {
+            key,
+            token,
+            ttl,
+            renew,
+            hold,
+            confirm,
+            sent,
+            until,
+            late: false,
+            fence,
+            holding,
+        };
         let mut keeper = Keeper::<()>::new(std::time::Duration::from_secs(1));
         let (lease, tenancy) = keeper.admit(grant, None, sent);
         Held { client, lease, tenancy }

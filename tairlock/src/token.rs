@@ -7,7 +7,7 @@ use crate::error::ConfigError;
 /// What stands under a lock's key while it is held: `label@unix_ms/uuid-v4`, or the UUID alone.
 ///
 /// Uniqueness is the UUID's (122 bits from the operating system's randomness); label and time are for
-/// the person who looks at the key. Whoever knows a token can release its lock, so `Debug` shows the
+/// the person who looks at the key. On a quorum a waiter may take a second one, `….1`. Whoever knows a token can release its lock, so `Debug` shows the
 /// label and time only, and nothing in tairlock logs the rest.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Arc<[u8]>);
@@ -27,6 +27,13 @@ impl Token {
                 Self(text.into_bytes().into())
             }
         }
+    }
+
+    /// Another one for the same acquisition, whose `n`-th it is.
+    pub(crate) fn nth(&self, n: usize) -> Self {
+        let mut bytes = self.0.to_vec();
+        bytes.extend(format!(".{n}").into_bytes());
+        Self(bytes.into())
     }
 
     /// A token of the caller's making: for tests, simulations and drivers.

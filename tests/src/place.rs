@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tairlock::{Key, Token, Ttl, memory::SharedStore, proto::Op, time};
+use tairlock::{Confirm, Key, Token, Ttl, memory::SharedStore, proto::Op, time};
 
 use crate::{
-    fleet::{Cluster, Sentinels},
+    fleet::{Cluster, Replicated, Sentinels},
     server::{Builder, Server},
 };
 
@@ -21,13 +21,16 @@ pub enum Place {
     Real(Box<Lazy>),
 }
 
-/// A server, or several, that start when they are first needed, and a connection to look at them with.
+/// A server, or several, that start when they are first needed, and connections to look at them with.
 pub struct Lazy {
     start: fn() -> Builder,
     kind: Kind,
     protocol: Protocol,
-    up: OnceLock<(Up, Mutex<Box<dyn redis::ConnectionLike + Send>>)>,
+    up: OnceLock<(Up, Vec<Looking>)>,
 }
+
+/// A connection to look with.
+type Looking = Mutex<Box<dyn redis::ConnectionLike + Send>>;
 
 /// What clients connect to.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +38,16 @@ enum Kind {
     Server,
     Cluster,
     Sentinels,
+    Replicated,
+    Quorum,
 }
 
 enum Up {
     Server(Server),
     Cluster(Cluster),
     Sentinels(Sentinels),
+    Replicated(Replicated),
+    Quorum(Vec<Server>),
 }
 
 /// Where a client is told to find its server.
@@ -92,6 +99,31 @@ impl Place {
         Self::lazy(Kind::Sentinels, start, protocol)
     }
 
+    /// A primary whose replica confirms each grant and each renewal.
+    #[must_use]
+    pub fn confirmed(start: fn() -> Builder, protocol: Protocol) -> Self {
+        Self::lazy(Kind::Replicated, start, protocol)
+    }
+
+    /// A quorum of three.
+    #[must_use]
+    pub fn quorum(start: fn() -> Builder, protocol: Protocol) -> Self {
+        Self::lazy(Kind::Quorum, start, protocol)
+    }
+
+    /// Whether it is several servers for locks and nothing else.
+    #[must_use]
+    pub fn is_quorum(&self) -> bool {
+        matches!(self, Self::Real(real) if matches!(real.kind, Kind::Quorum))
+    }
+
+    /// What its locks are confirmed by.
+    #[must_use]
+    pub fn confirm(&self) -> Option<Confirm> {
+        let confirmed = matches!(self, Self::Real(real) if matches!(real.kind, Kind::Replicated));
+        confirmed.then(|| Confirm::replicas(1))
+    }
+
     fn lazy(kind: Kind, start: fn() -> Builder, protocol: Protocol) -> Self {
         Self::Real(Box::new(Lazy { start, kind, protocol, up: OnceLock::new() }))
     }
@@ -113,7 +145,7 @@ impl Place {
                 let token = store.token(&named(key), time::now());
                 token.expect("a lock").map(|token| token.as_bytes().to_vec())
             }),
-            Self::Real(real) => real.ask(redis::cmd("GET").arg(key)),
+            Self::Real(real) => most(real.ask(redis::cmd("GET").arg(key))),
         }
     }
 
@@ -124,7 +156,7 @@ impl Place {
             Self::Memory(store) => {
                 store.with(|store| !matches!(store.token(&named(key), time::now()), Ok(None)))
             }
-            Self::Real(real) => real.ask(redis::cmd("EXISTS").arg(key)),
+            Self::Real(real) => real.ask(redis::cmd("EXISTS").arg(key)).contains(&true),
         }
     }
 
@@ -136,7 +168,7 @@ impl Place {
                 let now = time::now();
                 store.with(|store| store.expires(&named(key), now)).map(|at| at.since(now))
             }
-            Self::Real(real) => match real.ask::<i64>(redis::cmd("PTTL").arg(key)) {
+            Self::Real(real) => match most(real.ask::<i64>(redis::cmd("PTTL").arg(key))) {
                 -2 => None,
                 -1 => Some(Duration::MAX),
                 ms => Some(Duration::from_millis(ms.unsigned_abs())),
@@ -150,7 +182,7 @@ impl Place {
             Self::Memory(store) => {
                 store.with(|store| store.delete(&named(key), time::now()));
             }
-            Self::Real(real) => real.ask(redis::cmd("DEL").arg(key)),
+            Self::Real(real) => real.say(redis::cmd("DEL").arg(key)),
         }
     }
 
@@ -163,7 +195,7 @@ impl Place {
                 store.with(|store| store.delete(&key, time::now()));
                 store.apply(&Op::Acquire { key, token, ttl }).expect("a free key can be taken");
             }
-            Self::Real(real) => real.ask(redis::cmd("SET").arg(key).arg(token).arg("EX").arg(60)),
+            Self::Real(real) => real.say(redis::cmd("SET").arg(key).arg(token).arg("EX").arg(60)),
         }
     }
 
@@ -171,31 +203,44 @@ impl Place {
     pub fn put_foreign(&self, key: &[u8]) {
         match self {
             Self::Memory(store) => store.with(|store| store.put_foreign(named(key))),
-            Self::Real(real) => real.ask(redis::cmd("HSET").arg(key).arg("field").arg("value")),
+            Self::Real(real) => real.say(redis::cmd("HSET").arg(key).arg("field").arg("value")),
         }
     }
 }
 
 impl Lazy {
-    fn up(&self) -> &(Up, Mutex<Box<dyn redis::ConnectionLike + Send>>) {
+    fn up(&self) -> &(Up, Vec<Looking>) {
         self.up.get_or_init(|| match self.kind {
             Kind::Server => {
                 let server = (self.start)().start().unwrap_or_else(|error| panic!("{error}"));
-                let looking = Box::new(server.cli());
-                (Up::Server(server), Mutex::new(looking))
+                let looking = look(&server);
+                (Up::Server(server), vec![looking])
             }
             Kind::Cluster => {
                 let fleet = Cluster::start(self.start).unwrap_or_else(|error| panic!("{error}"));
                 let looking = redis::cluster::ClusterClient::new(fleet.urls());
                 let looking = looking.and_then(|client| client.get_connection());
-                let looking = Box::new(looking.unwrap_or_else(|error| panic!("{error}")));
-                (Up::Cluster(fleet), Mutex::new(looking))
+                let looking: Looking =
+                    Mutex::new(Box::new(looking.unwrap_or_else(|error| panic!("{error}"))));
+                (Up::Cluster(fleet), vec![looking])
             }
             Kind::Sentinels => {
                 let fleet = Sentinels::start(self.start, 1);
                 let fleet = fleet.unwrap_or_else(|error| panic!("{error}"));
-                let looking = Box::new(fleet.servers()[0].cli());
-                (Up::Sentinels(fleet), Mutex::new(looking))
+                let looking = look(&fleet.servers()[0]);
+                (Up::Sentinels(fleet), vec![looking])
+            }
+            Kind::Replicated => {
+                let fleet = Replicated::start(self.start, 1);
+                let fleet = fleet.unwrap_or_else(|error| panic!("{error}"));
+                let looking = look(fleet.primary());
+                (Up::Replicated(fleet), vec![looking])
+            }
+            Kind::Quorum => {
+                let start = |_| (self.start)().start().unwrap_or_else(|error| panic!("{error}"));
+                let servers: Vec<Server> = (0..3).map(start).collect();
+                let looking = servers.iter().map(look).collect();
+                (Up::Quorum(servers), looking)
             }
         })
     }
@@ -213,15 +258,37 @@ impl Lazy {
             Up::Sentinels(sentinels) => {
                 At::Sentinel(format!("redis://{}/{spoken}", sentinels.name()), sentinels.urls())
             }
+            Up::Replicated(fleet) => At::Url(fleet.primary().url() + spoken),
+            Up::Quorum(servers) => {
+                At::Quorum(servers.iter().map(|server| server.url() + spoken).collect())
+            }
         }
     }
 
-    fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> T {
-        let mut connection = self.up().1.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = connection.req_command(command).and_then(|told| told.extract_error());
-        let told = told.and_then(|told| Ok(redis::from_redis_value(told)?));
-        told.unwrap_or_else(|error| panic!("looking at the server: {error}"))
+    /// What each server that is looked at answers.
+    fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> Vec<T> {
+        let ask = |looking: &Looking| {
+            let mut connection = looking.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = connection.req_command(command).and_then(|told| told.extract_error());
+            let told = told.and_then(|told| Ok(redis::from_redis_value(told)?));
+            told.unwrap_or_else(|error| panic!("looking at the server: {error}"))
+        };
+        self.up().1.iter().map(ask).collect()
     }
+
+    fn say(&self, command: &redis::Cmd) {
+        self.ask::<redis::Value>(command);
+    }
+}
+
+fn look(server: &Server) -> Looking {
+    Mutex::new(Box::new(server.cli()))
+}
+
+/// The one in the middle: where most say the same, that.
+fn most<T: Ord>(mut told: Vec<T>) -> T {
+    told.sort_unstable();
+    told.swap_remove(told.len() / 2)
 }
 
 fn named(key: &[u8]) -> Key {

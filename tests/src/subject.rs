@@ -29,6 +29,9 @@ pub fn places() -> Vec<(&'static str, Place)> {
         ("cluster of redis 7.0", Place::cluster(Server::redis7, Resp2)),
         ("cluster of valkey 9.1 resp3", Place::cluster(Server::valkey9, Resp3)),
         ("cluster of redis 7.0 tairstring", Place::cluster(|| tair(Server::redis7()), Resp2)),
+        ("redis 7.0 and a replica that confirms", Place::confirmed(Server::redis7, Resp2)),
+        ("quorum of redis 7.0", Place::quorum(Server::redis7, Resp2)),
+        ("quorum of valkey 9.1 resp3", Place::quorum(Server::valkey9, Resp3)),
         ("sentinels of redis 7.0", Place::sentinels(Server::redis7, Resp2)),
         ("sentinels of valkey 9.1 resp3", Place::sentinels(Server::valkey9, Resp3)),
     ]

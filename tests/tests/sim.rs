@@ -2,6 +2,9 @@
 //!
 //! `TAIRLOCK_SEEDS=n` says how many, `TAIRLOCK_SEED=s` runs one with its whole trace.
 
+#[path = "sim/quorum.rs"]
+mod quorum;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 

@@ -27,6 +27,16 @@ pub(crate) trait Line: Debug + Send + Sync {
     /// As [`Line::call`], if that takes neither waiting for a connection nor opening one.
     fn call_if_free(&self, op: &Op, within: Duration) -> Option<Result<Verdict, Fault>>;
 
+    /// Whether a question can be asked without connecting first.
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    /// Connects, if the next question would have to, in this time.
+    fn open(&self, _within: Duration) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Connects.
     fn ready(&self) -> Result<(), Fault>;
 

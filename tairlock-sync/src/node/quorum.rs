@@ -1,7 +1,7 @@
 //! Several servers as one line: every operation is written to all of them before an answer is read.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -9,7 +9,7 @@ use std::{
 use tairlock::{
     Confirm, Fault, FaultKind,
     doctor::Report,
-    proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict, Via},
+    proto::{Event, Machine, Op, Quorum, Roll, Round, SendId, Step, Unheard, Verdict},
     time::{self, Timestamp},
 };
 
@@ -57,27 +57,49 @@ impl QuorumLine {
         if self.keeper { &**keeper } else { &**commands }
     }
 
-    fn begin(&self, via: Via, op: Op, within: Duration) -> Begun<'_> {
-        // What was not answered has cost its connection, so there is no same one.
-        let refused = if via.same {
-            Some("a release that was not answered may still be under way")
-        } else if self.members.is_resting(via.node) {
-            Some("left alone for a moment, as it did not answer in time")
-        } else {
-            None
+    /// Connects to those servers at the same time, and goes on with each as it is there: one that is silent
+    /// takes all of its time.
+    fn connect(&self, shut: Vec<ToSend>, mut then: impl FnMut(ToSend, Result<(), Fault>)) {
+        if let [_] = shut[..] {
+            for next in shut {
+                let opened = self.open(&next);
+                then(next, opened);
+            }
+            return;
+        }
+        thread::scope(|scope| {
+            let (done, opened) = mpsc::channel();
+            for next in shut {
+                let done = done.clone();
+                scope.spawn(move || {
+                    let opened = self.open(&next);
+                    // Whoever asked is there until all have said something.
+                    _ = done.send((next, opened));
+                });
+            }
+            drop(done);
+            for (next, opened) in opened {
+                then(next, opened);
+            }
+        });
+    }
+
+    fn open(&self, next: &ToSend) -> Result<(), Fault> {
+        let left = self.members.left(next)?;
+        let opened = self.line(next.node).open(left);
+        self.members.note(next, opened.is_err());
+        opened
+    }
+
+    fn begin(&self, next: &ToSend) -> Begun<'_> {
+        let left = match self.members.left(next) {
+            Ok(left) => left,
+            Err(fault) => return Begun::Over(Err(fault)),
         };
-        if let Some(text) = refused {
-            return Begun::Over(Err(Fault::new(FaultKind::Unreachable, text)));
-        }
-        let line = self.line(via.node);
-        let began = Instant::now();
-        let begun = line.begin(op, within);
-        if let Begun::Over(Err(_)) = &begun
-            && began.elapsed() >= within
-        {
-            self.members.rest(via.node, within);
-        }
-        match self.members.enter(via.node, line) {
+        let line = self.line(next.node);
+        let begun = line.begin(next.op.clone(), left);
+        self.members.note(next, matches!(begun, Begun::Over(Err(_))));
+        match self.members.enter(next.node, line) {
             Ok(()) => begun,
             Err(fault) => Begun::Over(Err(fault)),
         }
@@ -91,6 +113,23 @@ impl Members {
 
     fn rest(&self, node: usize, within: Duration) {
         lock(&self.resting)[node] = Some(Instant::now() + within * 2);
+    }
+
+    /// How long a server has for this question.
+    fn left(&self, next: &ToSend) -> Result<Duration, Fault> {
+        let left = next.until.saturating_duration_since(Instant::now());
+        if left.is_zero() || self.is_resting(next.node) {
+            let text = "left alone for a moment, as it did not answer in time";
+            return Err(Fault::new(FaultKind::Unreachable, text));
+        }
+        Ok(left)
+    }
+
+    /// What failed took all of its time, or not.
+    fn note(&self, next: &ToSend, failed: bool) {
+        if failed && Instant::now() >= next.until {
+            self.rest(next.node, next.within);
+        }
     }
 
     /// Whether a server was slow when it was last asked: it is read last.
@@ -107,11 +146,17 @@ impl Members {
     }
 }
 
-struct Pending<'a> {
+/// A question that is not asked yet.
+struct ToSend {
     id: SendId,
     node: usize,
+    op: Op,
     within: Duration,
     until: Instant,
+}
+
+struct Pending<'a> {
+    next: ToSend,
     asked: Box<dyn Asked + 'a>,
 }
 
@@ -121,15 +166,13 @@ impl Pending<'_> {
         limit: Option<Instant>,
         members: &Members,
     ) -> (SendId, Result<Verdict, Fault>) {
-        let until = limit.map_or(self.until, |limit| self.until.min(limit));
-        let reply = self.asked.answer(until);
+        let ToSend { id, node, within, until, .. } = self.next;
+        let reply = self.asked.answer(limit.map_or(until, |limit| until.min(limit)));
         match &reply {
-            Err(fault) if fault.kind() == FaultKind::NoReply => {
-                members.rest(self.node, self.within)
-            }
-            _ => lock(&members.resting)[self.node] = None,
+            Err(fault) if fault.kind() == FaultKind::NoReply => members.rest(node, within),
+            _ => lock(&members.resting)[node] = None,
         }
-        (self.id, reply.map_err(|fault| fault.at(&members.all[self.node].place)))
+        (id, reply.map_err(|fault| fault.at(&members.all[node].place)))
     }
 }
 
@@ -140,31 +183,52 @@ impl Line for QuorumLine {
         let before = before.unwrap_or_else(|| Unheard::none(members.quorum));
         let mut round = Round::new(op, members.quorum, within, before);
         let mut pending: Vec<Pending<'_>> = Vec::with_capacity(members.all.len());
+        let mut to_send: Vec<ToSend> = Vec::with_capacity(members.all.len());
         let output = loop {
             match round.poll(time::now()) {
                 Step::Done(output) => break output,
-                Step::Send { id, route, op, within } => {
+                Step::Send { id, route: node, op, within } => {
+                    to_send.push(ToSend { id, node, op, within, until: Instant::now() + within });
+                }
+                Step::Wait(_) if !to_send.is_empty() => {
+                    let batch = std::mem::take(&mut to_send);
                     // One question at a time on one connection.
-                    if let Some(at) = pending.iter().position(|asked| asked.node == route.node) {
-                        let (id, reply) = pending.remove(at).answer(None, members);
-                        round.handle(Event::Reply(id, reply), time::now());
-                    }
-                    let until = Instant::now() + within;
-                    match self.begin(route, op, within) {
-                        Begun::Asked(asked) => {
-                            pending.push(Pending { id, node: route.node, within, until, asked });
-                        }
-                        Begun::Over(reply) => {
-                            let reply =
-                                reply.map_err(|fault| fault.at(&members.all[route.node].place));
+                    for next in &batch {
+                        if let Some(at) =
+                            pending.iter().position(|asked| asked.next.node == next.node)
+                        {
+                            let (id, reply) = pending.remove(at).answer(None, members);
                             round.handle(Event::Reply(id, reply), time::now());
                         }
                     }
+                    let (open, shut): (Vec<_>, Vec<_>) =
+                        batch.into_iter().partition(|next| self.line(next.node).is_open());
+                    let mut asked = |next: ToSend, begun| match begun {
+                        Begun::Asked(asked) => pending.push(Pending { next, asked }),
+                        Begun::Over(reply) => {
+                            let place = &members.all[next.node].place;
+                            let reply = reply.map_err(|fault| fault.at(place));
+                            round.handle(Event::Reply(next.id, reply), time::now());
+                        }
+                    };
+                    for next in open {
+                        let begun = self.begin(&next);
+                        asked(next, begun);
+                    }
+                    self.connect(shut, |next, opened| {
+                        let begun = match opened {
+                            Ok(()) => self.begin(&next),
+                            Err(fault) => Begun::Over(Err(fault)),
+                        };
+                        asked(next, begun);
+                    });
                 }
                 Step::Wait(until) => {
+                    // Whose answer is not read loses its connection.
                     let limit = (until != Timestamp::NEVER)
-                        .then(|| Instant::now() + until.since(time::now()));
-                    let prompt = pending.iter().position(|asked| !members.was_slow(asked.node));
+                        .then(|| Instant::now() + until.since(time::now()).max(within / 30));
+                    let prompt =
+                        pending.iter().position(|asked| !members.was_slow(asked.next.node));
                     if pending.is_empty() {
                         let text = "a round waits for nobody";
                         break Err(Fault::ambiguous(FaultKind::Protocol, text));

@@ -72,7 +72,7 @@ impl<'a> Exchange<'a> {
                 let talks = renewals.iter().map(|r| talk(Question::Renew, &r.key, &r.token, r.ttl));
                 (talks.collect(), Answer::Many)
             }
-            Op::Retain(Renewal { key, token, ttl }) => {
+            Op::Retain(Renewal { key, token, ttl, .. }) => {
                 (vec![talk(Question::Renew, key, token, *ttl)], Answer::Retain)
             }
             Op::Inspect(key) => {

@@ -14,7 +14,7 @@ use crate::{
     Confirm, Fault, FaultKind,
     doctor::Report,
     drive::{self, Port},
-    proto::{self, Hear, Op, Quorum, Roll, Round, Unheard, Verdict, Via},
+    proto::{self, Hear, Op, Quorum, Roll, Round, Unheard, Verdict},
     runtime::{BoxFuture, Runtime},
     time,
 };
@@ -128,23 +128,23 @@ impl QuorumLine {
         drive::lock(&self.carried)[node].clone()
     }
 
-    async fn connection(&self, via: Via, op: &Op, within: Duration) -> Result<SharedLine, Fault> {
-        let carried = self.carried(via.node);
+    async fn connection(
+        &self,
+        node: usize,
+        op: &Op,
+        within: Duration,
+    ) -> Result<SharedLine, Fault> {
+        // On another connection it might overtake what it gives back.
         let gives_back = matches!(op, Op::Release { .. } | Op::Retain(_));
-        match carried {
-            Some(line) if via.same || gives_back => return Ok(line),
-            _ if via.same => {
-                let text = "a release that was not answered may still be under way";
-                return Err(Fault::new(FaultKind::Unreachable, text));
-            }
-            _ => {}
+        if let Some(line) = self.carried(node).filter(|_| gives_back) {
+            return Ok(line);
         }
-        let connecting = self.members.line(via.node, self.role);
+        let connecting = self.members.line(node, self.role);
         let late =
             || Fault::new(FaultKind::Unreachable, format!("no connection within {within:?}"));
         let line =
             Runtime::here()?.limit(within, connecting).await.unwrap_or_else(|| Err(late()))?;
-        drive::lock(&self.carried)[via.node] = Some(Arc::clone(&line));
+        drive::lock(&self.carried)[node] = Some(Arc::clone(&line));
         Ok(line)
     }
 }
@@ -167,19 +167,19 @@ impl Line for QuorumLine {
     }
 }
 
-impl Port<Via> for QuorumLine {
-    fn call(&self, via: Via, op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
+impl Port<usize> for QuorumLine {
+    fn call(&self, node: usize, op: Op, within: Duration) -> BoxFuture<'_, Result<Verdict, Fault>> {
         Box::pin(async move {
             let began = time::now();
             let asked = async {
-                let line = self.connection(via, &op, within).await?;
+                let line = self.connection(node, &op, within).await?;
                 line.call(&op, within.saturating_sub(time::now().since(began))).await
             };
             asked.await.map_err(|fault| {
                 if fault.kind() == FaultKind::Unreachable {
-                    drive::lock(&self.carried)[via.node] = None;
+                    drive::lock(&self.carried)[node] = None;
                 }
-                fault.at(&self.members.all[via.node].place)
+                fault.at(&self.members.all[node].place)
             })
         })
     }

@@ -17,11 +17,15 @@ use crate::{
     time::Timestamp,
 };
 
-/// The machine that takes one lock with one token.
+/// The machine that takes one lock, with one token wherever one server decides.
 #[derive(Debug)]
 pub struct Acquire {
     key: Key,
+    /// The one that it was given; the one in use is `token`.
+    first: Token,
     token: Token,
+    /// Those of which a release was not answered, which would delete what they are granted from then on.
+    spent: Vec<Token>,
     ttl: Ttl,
     /// Whether to ask for a fence, and the one that was issued.
     fenced: bool,
@@ -38,6 +42,8 @@ pub struct Acquire {
     crowd: Crowd,
     next_id: u64,
     state: State,
+    /// Whether the reply that won was not everybody's.
+    late: bool,
     /// When the first command whose fate is unknown was sent. Its grant, if it was one, began then.
     unsure_since: Option<Timestamp>,
     /// What the last reply was, for the error at the deadline.
@@ -87,7 +93,9 @@ impl Acquire {
     ) -> Self {
         Self {
             key: request.key.clone(),
+            first: token.clone(),
             token,
+            spent: Vec::new(),
             ttl: request.ttl,
             fenced: request.fence,
             fence: None,
@@ -101,6 +109,7 @@ impl Acquire {
             crowd: Crowd::default(),
             next_id: 0,
             state: State::New,
+            late: false,
             unsure_since: None,
             last: Last::Nothing,
             retried_at_once: false,
@@ -141,14 +150,22 @@ impl Acquire {
         }
     }
 
-    /// Whether our token may stand on the server although nothing was granted: if this machine is
-    /// dropped now, or has failed, the token must be released.
+    /// Which tokens of ours may stand on a server although they hold nothing: if this machine is dropped
+    /// now, or is over, they must be released.
     #[must_use]
-    pub fn leaves_residue(&self) -> bool {
-        match self.state {
+    pub fn residue(&self) -> Vec<Token> {
+        let unsure = match self.state {
             State::Asking { .. } | State::Late | State::Undoing { .. } => true,
             _ => self.unsure_since.is_some(),
-        }
+        };
+        self.spent.iter().chain(unsure.then_some(&self.token)).cloned().collect()
+    }
+
+    /// Some of several servers have not answered a release of our token.
+    fn spend_token(&mut self) {
+        self.spent.push(self.token.clone());
+        self.token = self.first.nth(self.spent.len());
+        self.unsure_since = None;
     }
 
     fn finish(&mut self, acquired: Acquired) {
@@ -195,8 +212,8 @@ impl Acquire {
         if now < until {
             // Whatever else of ours arrives later finds the token that is there by right.
             self.unsure_since = None;
-            let fence = self.fence;
-            self.finish(Acquired::Granted { sent, until, fence });
+            let (token, fence) = (self.token.clone(), self.fence);
+            self.finish(Acquired::Granted { token, sent, until, fence, late: self.late });
         } else {
             let late =
                 "the grant came after its lease had run out; the ttl is too short for this server";
@@ -207,7 +224,9 @@ impl Acquire {
     }
 
     fn failed(&mut self, fault: Fault, sent: Timestamp, now: Timestamp) {
-        if fault.is_ambiguous() {
+        if fault.is_ambiguous() && fault.kind() == FaultKind::NoQuorum {
+            self.spend_token();
+        } else if fault.is_ambiguous() {
             self.unsure_since.get_or_insert(sent);
         }
         if !fault.is_transient() {
@@ -305,6 +324,11 @@ impl Machine for Acquire {
                 if let Ok(Verdict::Issued { fence, .. }) = &reply {
                     self.fence = Some(*fence);
                 }
+                let (reply, open) = match reply {
+                    Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+                    reply => (reply, false),
+                };
+                self.late = open;
                 match reply {
                     Ok(Verdict::Granted | Verdict::Issued { again: false, .. }) => {
                         self.granted(sent, now);
@@ -314,17 +338,17 @@ impl Machine for Acquire {
                     Ok(Verdict::Ours | Verdict::Issued { again: true, .. }) => {
                         self.granted(self.unsure_since.unwrap_or(self.began), now);
                     }
-                    Ok(Verdict::Busy) => self.busy(sent, now),
+                    Ok(Verdict::Busy) => {
+                        if open {
+                            self.spend_token();
+                        }
+                        self.busy(sent, now);
+                    }
                     Ok(Verdict::Unconfirmed { acked, wanted, stays }) => {
                         if stays {
                             self.unsure_since.get_or_insert(sent);
                         }
                         self.finish(Acquired::NotReplicated { acked, wanted });
-                    }
-                    // On some of several servers our token may stand all the same.
-                    Ok(Verdict::Open(verdict)) if *verdict == Verdict::Busy => {
-                        self.unsure_since.get_or_insert(sent);
-                        self.busy(sent, now);
                     }
                     Ok(other) => {
                         let text = format!("an acquire was answered with {other:?}");

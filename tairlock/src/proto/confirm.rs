@@ -64,7 +64,7 @@ impl Confirming {
         match (&self.state, granted(op), about(op)) {
             (State::Rewriting(_), Some((key, token, ttl)), _) => {
                 let (key, token) = (key.clone(), token.clone());
-                (Op::RenewMany(vec![Renewal { key, token, ttl }]), *each)
+                (Op::RenewMany(vec![Renewal { key, token, ttl, of: None }]), *each)
             }
             (State::TakingBack(_), Some((key, token, _)), _) => {
                 (Op::Release { key: key.clone(), token: token.clone() }, *each)

@@ -1,6 +1,7 @@
 //! The keeper: renews every lease of a client in batches, notices losses, and sees releases through.
 
 mod ending;
+mod kept;
 
 use std::{
     cmp::Reverse,
@@ -9,13 +10,14 @@ use std::{
 };
 
 use ending::farewell;
+use kept::Kept;
 
 use super::{
     Event, Grant, Machine, Op, Renewal, SendId, Step, Tenancy, Undo, Verdict, confirm,
     response_deadline,
 };
 use crate::{
-    Confirm, Fault, Token, Ttl,
+    Confirm, Fault, FaultKind, Token, Ttl,
     bell::Turn,
     lease::{Lease, LeaseState, LossReason},
     time::Timestamp,
@@ -51,6 +53,7 @@ struct Tenant {
     confirm: Option<Confirm>,
     /// Until when the key is to stay at least.
     keep: Option<Timestamp>,
+    late: bool,
     in_flight: bool,
     due: Timestamp,
 }
@@ -70,7 +73,7 @@ struct Errand<R> {
 
 #[derive(Debug)]
 enum Flight {
-    Renewals { ids: Vec<u64>, sent: Timestamp },
+    Renewals { of: Vec<Kept>, sent: Timestamp },
     Release(u64),
 }
 
@@ -97,7 +100,8 @@ impl<R: Clone> Keeper<R> {
     ///
     /// After [`Keeper::close`] the grant is given back instead.
     pub fn admit(&mut self, grant: Grant, turn: Option<Turn>, now: Timestamp) -> (Lease, Tenancy) {
-        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding } = grant;
+        let Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, late, holding } =
+            grant;
         let limit = hold.max.map_or(Timestamp::NEVER, |max| sent + max);
         let lease = Lease::new(key, token, fence, until, limit, turn, holding);
         let due = if renew { sent + ttl.renewal_after() } else { until };
@@ -106,10 +110,10 @@ impl<R: Clone> Keeper<R> {
         let keep = hold.min.map(|min| now + min);
         let in_flight = false;
         let kept = lease.clone();
-        let tenant = Tenant { lease: kept, ttl, renew, confirm, keep, in_flight, due };
+        let tenant = Tenant { lease: kept, ttl, renew, confirm, keep, late, in_flight, due };
         self.tenants.insert(id, tenant);
         self.agenda.push(Reverse((due, id)));
-        let tenancy = Tenancy { id, ttl, keep };
+        let tenancy = Tenancy { id, ttl, keep, late };
         if self.closing {
             // Nobody has held it, so there is nothing to hold on to.
             self.see_release_through(&lease, Tenancy { keep: None, ..tenancy }, now);
@@ -125,8 +129,8 @@ impl<R: Clone> Keeper<R> {
         // In order of their making, so that a run replays.
         held.sort_unstable_by_key(|&(id, _)| id);
         for (id, tenant) in held {
-            let Tenant { lease, ttl, keep, .. } = tenant;
-            self.see_release_through(&lease, Tenancy { id, ttl, keep }, now);
+            let Tenant { lease, ttl, keep, late, .. } = tenant;
+            self.see_release_through(&lease, Tenancy { id, ttl, keep, late }, now);
         }
         let mut stays: Vec<_> = self.stays.drain().collect();
         stays.sort_unstable_by_key(|&(id, _)| id);
@@ -182,10 +186,10 @@ impl<R: Clone> Keeper<R> {
         self.tenants.len()
     }
 
-    /// Whether nothing is kept and every release has been seen through.
+    /// Whether nothing is kept, every release has been seen through, and nothing is under way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.tenants.is_empty() && self.errands.is_empty()
+        self.tenants.is_empty() && self.errands.is_empty() && self.flights.is_empty()
     }
 
     fn id(&mut self) -> u64 {
@@ -251,7 +255,7 @@ impl<R: Clone> Keeper<R> {
             self.schedule(id, Timestamp::NEVER);
         }
         for tenant in overdue {
-            self.give_back(&tenant.lease, tenant.ttl, None, now);
+            self.give_back(&tenant.lease, tenant.ttl, None, tenant.late, now);
         }
         batch
     }
@@ -259,6 +263,7 @@ impl<R: Clone> Keeper<R> {
     fn renew(&mut self, ids: Vec<u64>, now: Timestamp) -> Step<(), Option<R>> {
         let (mut within, mut confirm) = (self.limit, None::<Confirm>);
         let mut renewals = Vec::with_capacity(ids.len());
+        let mut of = Vec::with_capacity(ids.len());
         for id in &ids {
             if let Some(tenant) = self.tenants.get(id) {
                 within = response_deadline(within, tenant.ttl);
@@ -268,31 +273,50 @@ impl<R: Clone> Keeper<R> {
                     key: tenant.lease.key().clone(),
                     token: tenant.lease.token().clone(),
                     ttl: tenant.ttl,
+                    of: Some(tenant.lease.clone()),
                 });
+                let Tenant { ref lease, ttl, keep, .. } = *tenant;
+                of.push(Kept { id: *id, lease: lease.clone(), ttl, keep });
             }
         }
         for id in &ids {
             self.schedule(*id, Timestamp::NEVER);
         }
         let id = SendId(self.id());
-        self.flights.insert(id, Flight::Renewals { ids, sent: now });
+        self.flights.insert(id, Flight::Renewals { of, sent: now });
         let op = Op::RenewMany(renewals).confirmed(confirm, within);
         let within = op.within(within);
         Step::Send { id, route: None, op, within }
     }
 
-    fn renewed(&mut self, id: u64, reply: Result<Verdict, Fault>, sent: Timestamp, now: Timestamp) {
-        let Some(tenant) = self.tenants.get_mut(&id) else { return };
+    fn renewed(
+        &mut self,
+        Kept { id, lease, ttl, keep }: Kept,
+        reply: Result<Verdict, Fault>,
+        sent: Timestamp,
+        now: Timestamp,
+    ) {
+        let (reply, joined) = match reply {
+            Ok(Verdict::Open(verdict)) => (Ok(*verdict), true),
+            Err(fault) if fault.kind() == FaultKind::NoQuorum => (Err(fault), true),
+            reply => (reply, false),
+        };
+        let Some(tenant) = self.tenants.get_mut(&id) else {
+            // Given back meanwhile: a server that was joined again may have heard of that before.
+            return if joined {
+                self.give_back(&lease, ttl, keep, false, now)
+            };
+        };
         tenant.in_flight = false;
-        let (lease, ttl) = (tenant.lease.clone(), tenant.ttl);
         match reply {
             Ok(Verdict::Renewed) => {
                 if lease.prolong(sent + ttl.certain(), now) {
                     self.schedule(id, sent + ttl.renewal_after());
                 } else {
                     // Confirmed too late: the holder was told of the loss, so the key must not stay.
+                    let late = tenant.late;
                     self.tenants.remove(&id);
-                    self.give_back(&lease, ttl, None, now);
+                    self.give_back(&lease, ttl, None, late, now);
                 }
             }
             Ok(Verdict::Gone) => {
@@ -358,23 +382,15 @@ impl<R: Clone> Machine for Keeper<R> {
         let Event::Reply(id, reply) = event else { return };
         match self.flights.remove(&id) {
             Some(Flight::Release(id)) => self.released(id, &reply, now),
-            Some(Flight::Renewals { ids, sent }) => match reply {
-                Ok(Verdict::Many(replies)) if replies.len() == ids.len() => {
-                    for (id, reply) in ids.into_iter().zip(replies) {
-                        self.renewed(id, reply, sent, now);
-                    }
+            Some(Flight::Renewals { of, sent }) => {
+                let replies = match reply {
+                    Ok(Verdict::Many(replies)) if replies.len() == of.len() => replies,
+                    other => vec![other; of.len()],
+                };
+                for (kept, reply) in of.into_iter().zip(replies) {
+                    self.renewed(kept, reply, sent, now);
                 }
-                Ok(other) => {
-                    for id in ids {
-                        self.renewed(id, Ok(other.clone()), sent, now);
-                    }
-                }
-                Err(fault) => {
-                    for id in ids {
-                        self.renewed(id, Err(fault.clone()), sent, now);
-                    }
-                }
-            },
+            }
             None => {}
         }
     }

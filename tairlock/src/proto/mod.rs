@@ -35,7 +35,7 @@ pub use inquiry::Inquiry;
 pub use journey::{Journey, Leg};
 pub use keeper::Keeper;
 pub use pace::{Again, Pace, Pacing};
-pub use quorum::{Quorum, Roll, Round, Unheard, Via};
+pub use quorum::{Quorum, Roll, Round, Unheard};
 pub use redirect::Redirect;
 pub use tenancy::{Grant, Tenancy, Undo};
 pub use topology::{Address, Range, Topology};
@@ -43,7 +43,7 @@ pub use update::{Update, Updated};
 
 pub use crate::report::Holding;
 use crate::{
-    Confirm, Fault, Key, Token, Ttl,
+    Confirm, Fault, Key, Lease, Token, Ttl,
     time::Timestamp,
     value::{FencedAction, FencedValue, Stored, ValueOp},
 };
@@ -224,6 +224,8 @@ pub struct Renewal {
     pub token: Token,
     /// For how long from now on.
     pub ttl: Ttl,
+    /// Whose lock it is, if anybody's: a server is not joined again with what was let go meanwhile.
+    pub of: Option<Lease>,
 }
 
 /// What stands under a lock's key.
@@ -290,7 +292,8 @@ pub enum Verdict {
         /// Whether the token of a grant may still stand there: taking it back failed.
         stays: bool,
     },
-    /// From several servers: this, but not all have answered, and our token may stand on one of them.
+    /// From several servers: this, but our token may stand on one of them against our will: not all have
+    /// answered, or one was joined again and may have heard of a release before.
     Open(Box<Self>),
     /// To [`Op::RenewMany`]: one answer for each, in order.
     Many(Vec<Result<Self, Fault>>),

@@ -2,8 +2,9 @@
 //!
 //! The algorithm is Redlock (<https://redis.io/docs/latest/develop/use/patterns/distributed-locks/>), with
 //! what that page leaves open settled: what was granted in part is taken back down the connections that
-//! carried it, a renewal needs as many servers as a grant, and a server that has forgotten is joined again
-//! only while enough others have not.
+//! carried it, and where that is not answered the lock is asked for with a new token, as a late release would
+//! delete the old one; a renewal needs as many servers as a grant, and a server that has forgotten is joined
+//! again only while no more have than may be away.
 
 mod acquire;
 mod release;
@@ -18,7 +19,10 @@ use release::Release;
 use renew::Renew;
 
 use super::{Event, Machine, Op, SendId, Step, Verdict};
-use crate::{ConfigError, Fault, FaultKind, time::Timestamp};
+use crate::{ConfigError, Fault, FaultKind, Token, time::Timestamp};
+
+/// How long who has won waits at least for those who are as quick as the others.
+const AT_ONCE: Duration = Duration::from_millis(2);
 
 /// How many servers there are, and how many of them must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,17 +79,6 @@ impl Quorum {
     }
 }
 
-/// Where an operation goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Via {
-    /// Which server.
-    pub node: usize,
-    /// Only down the connection that carried the operation before, of the same caller: a release that was
-    /// not answered may be under way on it, and on another one would be overtaken. Where that connection
-    /// is gone, the answer is a fault, and nothing is sent.
-    pub same: bool,
-}
-
 /// Which server answers at each place, so that none is counted twice: two names may lead to one.
 #[derive(Debug)]
 pub struct Roll(Vec<Option<Box<str>>>);
@@ -113,15 +106,16 @@ impl Roll {
     }
 }
 
-/// What a caller's rounds so far leave behind: which servers have not answered a release.
+/// What a caller's rounds so far leave behind: whose token stands on which server if a release that it has
+/// not answered did not reach it. Before that is answered it is asked for nothing else.
 #[derive(Clone, Debug)]
-pub struct Unheard(Vec<bool>);
+pub struct Unheard(Vec<Option<Token>>);
 
 impl Unheard {
     /// All have answered.
     #[must_use]
     pub fn none(quorum: Quorum) -> Self {
-        Self(vec![false; quorum.nodes])
+        Self(vec![None; quorum.nodes])
     }
 }
 
@@ -136,6 +130,8 @@ pub struct Round {
     /// Who has been asked twice, as the connection broke.
     again: Vec<bool>,
     next_id: u64,
+    /// When those must have answered who are being asked.
+    until: Timestamp,
     /// It is decided; who has not answered by then is not waited for.
     linger: Option<Timestamp>,
 }
@@ -164,6 +160,8 @@ enum Next {
     Say(Vec<(usize, Op)>),
     /// It is decided; the rest is waited for a little, as it will come soon, or not.
     Linger,
+    /// It is won; the rest is waited for as long again, so that a release finds it in its place.
+    Won,
     /// Over.
     Done,
 }
@@ -173,8 +171,9 @@ impl Round {
     #[must_use]
     pub fn new(op: &Op, quorum: Quorum, within: Duration, unheard: Unheard) -> Self {
         let task = match op {
-            Op::Acquire { key, token, .. } => {
-                Task::Acquire(Acquire::new(quorum, key.clone(), token.clone()))
+            Op::Acquire { key, token, ttl } => {
+                let owing = unheard.0.iter().map(Option::is_some);
+                Task::Acquire(Acquire::new(quorum, key.clone(), token.clone(), *ttl, owing))
             }
             Op::RenewMany(renewals) => Task::Renew(Renew::new(quorum, renewals.clone())),
             Op::Release { .. } | Op::Retain(_) => Task::Release(Release::new(quorum)),
@@ -183,11 +182,17 @@ impl Round {
         let to_send = match &task {
             Task::Refused(_) => Vec::new(),
             // The last first: they are taken from the end.
-            _ => (0..quorum.nodes).rev().map(|node| (node, op.clone())).collect(),
+            task => (0..quorum.nodes)
+                .rev()
+                .map(|node| match (task, &unheard.0[node]) {
+                    (Task::Acquire(acquire), Some(token)) => (node, acquire.release(token)),
+                    _ => (node, op.clone()),
+                })
+                .collect(),
         };
         let (within, flights) = (Quorum::patience(within), Vec::with_capacity(quorum.nodes));
-        let again = vec![false; quorum.nodes];
-        Self { within, task, unheard, to_send, flights, again, next_id: 0, linger: None }
+        let (again, until) = (vec![false; quorum.nodes], Timestamp::NEVER);
+        Self { within, task, unheard, to_send, flights, again, next_id: 0, until, linger: None }
     }
 
     /// What to begin the caller's next round with.
@@ -208,8 +213,15 @@ impl Round {
     fn act(&mut self, next: Next, now: Timestamp) {
         match next {
             Next::Listen => {}
-            Next::Say(sends) => self.to_send.extend(sends.into_iter().rev()),
+            Next::Say(sends) => {
+                self.until = now + self.within;
+                self.to_send.extend(sends.into_iter().rev());
+            }
             Next::Linger => _ = self.linger.get_or_insert(now + self.within / 10),
+            Next::Won => {
+                let took = self.within.saturating_sub(self.until.since(now));
+                _ = self.linger.get_or_insert(now + took.max(AT_ONCE).min(self.within / 10));
+            }
             Next::Done => self.linger = Some(Timestamp::default()),
         }
     }
@@ -217,19 +229,21 @@ impl Round {
 
 impl Machine for Round {
     type Output = Result<Verdict, Fault>;
-    type Route = Via;
+    /// Which server.
+    type Route = usize;
 
-    fn poll(&mut self, now: Timestamp) -> Step<Self::Output, Via> {
+    fn poll(&mut self, now: Timestamp) -> Step<Self::Output, usize> {
+        if self.until == Timestamp::NEVER {
+            self.until = now + self.within;
+        }
         if let Some((node, op)) = self.to_send.pop() {
-            let acquires = matches!(op, Op::Acquire { .. });
-            let same = acquires && self.unheard.0[node];
-            if matches!(op, Op::Release { .. }) {
-                self.unheard.0[node] = true;
+            if let (Task::Acquire(_), Op::Release { token, .. }) = (&self.task, &op) {
+                self.unheard.0[node] = Some(token.clone());
             }
             self.next_id += 1;
             let id = SendId(self.next_id);
             self.flights.push(Flight { id, node, op: op.clone() });
-            return Step::Send { id, route: Via { node, same }, op, within: self.within };
+            return Step::Send { id, route: node, op, within: self.until.since(now) };
         }
         // Every answer has its own deadline.
         let until = self.linger.unwrap_or(Timestamp::NEVER);
@@ -252,20 +266,36 @@ impl Machine for Round {
         let Some(at) = self.flights.iter().position(|flight| flight.id == id) else { return };
         let Flight { node, op, .. } = self.flights.swap_remove(at);
         let broke = |fault: &Fault| fault.kind() == FaultKind::Unreachable && fault.is_ambiguous();
-        if reply.as_ref().is_err_and(broke) && !std::mem::replace(&mut self.again[node], true) {
+        // A token that is taken back is acquired with again, if that is answered: then no release of it may
+        // be late on another connection.
+        let once = matches!(&self.task, Task::Acquire(acquire) if acquire.takes_back(&op));
+        if reply.as_ref().is_err_and(broke)
+            && !once
+            && now < self.until
+            && !std::mem::replace(&mut self.again[node], true)
+        {
             // A connection that died idle is no outage.
             return self.to_send.push((node, op));
         }
-        let gives_back = matches!(op, Op::Release { .. });
-        if gives_back && reply.is_ok() {
-            self.unheard.0[node] = false;
-        }
-        let next = match &mut self.task {
-            Task::Acquire(acquire) if gives_back => acquire.undone(node, &reply),
-            Task::Acquire(acquire) => acquire.heard(node, reply),
-            Task::Renew(renew) => renew.heard(node, reply),
-            Task::Release(release) => release.heard(node, reply),
-            Task::Refused(_) => Next::Done,
+        let next = match (&mut self.task, &op) {
+            (Task::Acquire(acquire), Op::Release { .. }) => {
+                if reply.is_ok() {
+                    self.unheard.0[node] = None;
+                }
+                if once {
+                    acquire.undone(node, &reply)
+                } else {
+                    let time = self.linger.is_none() && now < self.until;
+                    if let Some(op) = acquire.settled(node, reply.is_ok(), time) {
+                        return self.to_send.push((node, op));
+                    }
+                    acquire.next()
+                }
+            }
+            (Task::Acquire(acquire), _) => acquire.heard(node, reply),
+            (Task::Renew(renew), _) => renew.heard(node, &op, reply, now),
+            (Task::Release(release), _) => release.heard(node, reply),
+            (Task::Refused(_), _) => Next::Done,
         };
         self.act(next, now);
     }

@@ -9,6 +9,8 @@ pub struct Tenancy {
     pub(super) ttl: Ttl,
     /// Until when the key is to stay at least.
     pub(super) keep: Option<Timestamp>,
+    /// A question that asked for it may be under way still, and arrive after its release.
+    pub(super) late: bool,
 }
 
 impl Tenancy {
@@ -40,6 +42,9 @@ pub struct Grant {
     pub sent: Timestamp,
     /// Until when it is surely ours.
     pub until: Timestamp,
+    /// Whether some of several servers have not answered yet: what was asked of them may arrive after the
+    /// lock's release, which is sent once more therefore.
+    pub late: bool,
     /// What is told of it; the default is nothing.
     pub holding: Holding,
 }

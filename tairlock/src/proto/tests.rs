@@ -71,7 +71,7 @@ fn granted_until_ttl_less_drift_from_before_the_send() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(!machine.leaves_residue());
+    assert!(machine.residue().is_empty());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn busy_without_wait_is_busy_and_with_wait_times_out_not_before() {
     };
     assert_eq!(waited, ms(500));
     assert!((5..=60).contains(&asked), "{asked} commands in 500 ms");
-    assert!(!machine.leaves_residue());
+    assert!(machine.residue().is_empty());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_fault_is_never_reported_as_busy() {
     };
     assert_eq!(fault.kind(), FaultKind::Unreachable);
     assert_eq!(now, at(400));
-    assert!(!machine.leaves_residue(), "nothing was ever sent");
+    assert!(machine.residue().is_empty(), "nothing was ever sent");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_lost_grant_is_found_by_its_token_and_counts_from_the_first_send() {
     let Step::Send { id, op, .. } = machine.poll(at(0)) else { panic!("asks") };
     store.apply(&op, at(10)).unwrap();
     machine.handle(Event::Reply(id, Err(lost_reply())), at(333));
-    assert!(machine.leaves_residue(), "the grant may stand");
+    assert!(!machine.residue().is_empty(), "the grant may stand");
     match run(&mut machine, at(333), |op| store.apply(op, at(340))) {
         Ok(Acquired::Granted { sent, until, .. }) => {
             assert_eq!((sent, until), (at(0), at(0) + ms(1_000 - 12)));
@@ -189,7 +189,7 @@ fn a_late_grant_whose_release_may_be_under_way_is_not_asked_for_again() {
     machine.handle(Event::Reply(id, Err(lost_reply())), at(130));
     let out = run(&mut machine, at(130), |_| panic!("the release would delete the next grant"));
     assert!(matches!(out, Ok(Acquired::Failed(fault)) if fault.kind() == FaultKind::NoReply));
-    assert!(machine.leaves_residue());
+    assert!(!machine.residue().is_empty());
 }
 
 #[test]
@@ -216,15 +216,15 @@ fn found_although_all_were_answered_it_counts_from_the_beginning() {
 #[test]
 fn dropped_at_any_step_it_says_whether_something_may_be_left() {
     let mut machine = acquire(&request(1_000, 1_000), at(0));
-    assert!(!machine.leaves_residue(), "before anything was sent");
+    assert!(machine.residue().is_empty(), "before anything was sent");
     let Step::Send { id, .. } = machine.poll(at(0)) else { panic!("asks") };
-    assert!(machine.leaves_residue(), "under way");
+    assert!(!machine.residue().is_empty(), "under way");
     machine.handle(Event::Reply(id, Ok(Verdict::Busy)), at(1));
-    assert!(!machine.leaves_residue(), "refused");
+    assert!(machine.residue().is_empty(), "refused");
     let Err(until) = run(&mut machine, at(1), |_| panic!()) else { panic!() };
     let Step::Send { id, .. } = machine.poll(until) else { panic!("asks") };
     machine.handle(Event::Reply(id, Err(lost_reply())), until);
-    assert!(machine.leaves_residue(), "unknown");
+    assert!(!machine.residue().is_empty(), "unknown");
 }
 
 #[test]
@@ -232,13 +232,13 @@ fn what_failed_unsure_leaves_residue_and_what_was_granted_does_not() {
     let mut machine = acquire(&request(3_000, 0), at(0));
     let out = run(&mut machine, at(0), |_| Err(lost_reply()));
     assert!(matches!(out, Ok(Acquired::Failed(_))));
-    assert!(machine.leaves_residue(), "both tries may have won");
+    assert!(!machine.residue().is_empty(), "both tries may have won");
 
     let mut machine = acquire(&request(3_000, 0), at(0));
     let mut replies = [Err(lost_reply()), Ok(Verdict::Ours)].into_iter();
     let out = run(&mut machine, at(0), |_| replies.next().unwrap());
     assert!(matches!(out, Ok(Acquired::Granted { .. })));
-    assert!(!machine.leaves_residue(), "it is held: undoing it would free it");
+    assert!(machine.residue().is_empty(), "it is held: undoing it would free it");
 }
 
 #[test]

@@ -22,13 +22,13 @@ pub(super) struct Asked {
 pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
     let key = select(keys.to_vec());
     let one = (key.clone(), select(tokens()), select(ttls()));
-    let one = one.prop_map(|(key, token, ttl)| Renewal { key, token, ttl });
+    let one = one.prop_map(|(key, token, ttl)| Renewal { key, token, ttl, of: None });
     prop_oneof![
-        4 => one.clone().prop_map(|Renewal { key, token, ttl }| Asked {
+        4 => one.clone().prop_map(|Renewal { key, token, ttl, .. }| Asked {
             keys: vec![key.clone()],
             op: Op::Acquire { key, token, ttl },
         }),
-        3 => one.clone().prop_map(|Renewal { key, token, ttl }| Asked {
+        3 => one.clone().prop_map(|Renewal { key, token, ttl, .. }| Asked {
             keys: vec![key.clone()],
             op: Op::AcquireFenced { key, token, ttl },
         }),
@@ -42,7 +42,7 @@ pub(super) fn asked(keys: &[Key]) -> impl Strategy<Value = Asked> + use<> {
         }),
         2 => (key.clone(), select(tokens()), select(ttls())).prop_map(|(key, token, ttl)| Asked {
             keys: vec![key.clone()],
-            op: Op::Retain(Renewal { key, token, ttl }),
+            op: Op::Retain(Renewal { key, token, ttl, of: None }),
         }),
         1 => key.clone().prop_map(|key| Asked { keys: vec![key.clone()], op: Op::Inspect(key) }),
         2 => key.clone().prop_map(|key| Asked {

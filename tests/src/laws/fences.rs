@@ -28,7 +28,7 @@ pub(super) fn fences_increase(stage: Stage<'_>) {
         assert_eq!(guard.release().expect("release"), Release::Released);
     }
     // Without release.
-    let guard = take(&*client, &ask.clone().ttl(50).fixed());
+    let guard = take(&*client, &ask.clone().ttl(stage.ttl(50)).fixed());
     next(&*guard);
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Expired));
     next(&*take(&*other, &ask));
@@ -127,7 +127,7 @@ pub(super) fn a_late_writer_is_refused(stage: Stage<'_>) {
     let (client, other) = (stage.client(), stage.client());
     let key = stage.key("v");
     assert_eq!(client.fenced_get(&key).expect("none"), None);
-    let paused = take(&*client, &stage.ask("k").fenced().ttl(50).fixed());
+    let paused = take(&*client, &stage.ask("k").fenced().ttl(stage.ttl(50)).fixed());
     let old = paused.fence().expect("a fence");
     client.fenced_set(&key, b"first", old).expect("nobody wrote");
     // It may write again, and sees nothing of its lease's end.

@@ -36,7 +36,10 @@ pub(super) fn a_stuck_holder_loses_the_lock(stage: Stage<'_>) {
 }
 
 pub(super) fn without_renewal_the_ttl_comes_before_max_hold(stage: Stage<'_>) {
-    let guard = take(&*stage.client(), &stage.ask("k").ttl(200).max_hold(200).fixed());
+    let guard = take(
+        &*stage.client(),
+        &stage.ask("k").ttl(stage.ttl(200)).max_hold(stage.ttl(200)).fixed(),
+    );
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Expired));
 }
 

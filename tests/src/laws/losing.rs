@@ -10,7 +10,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 pub(super) fn without_renewal_a_lease_ends(stage: Stage<'_>) {
     let client = stage.client();
-    let guard = take(&*client, &stage.ask("k").ttl(150).fixed());
+    let guard = take(&*client, &stage.ask("k").ttl(stage.ttl(150)).fixed());
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Expired));
     assert!(!guard.lease().is_held());
     // Ours ends before the server's, never after: whoever comes next may have to wait a little.
@@ -22,7 +22,7 @@ pub(super) fn without_renewal_a_lease_ends(stage: Stage<'_>) {
 }
 
 pub(super) fn a_strangers_lock_is_never_released(stage: Stage<'_>) {
-    let guard = take(&*stage.client(), &stage.ask("k").ttl(100).fixed());
+    let guard = take(&*stage.client(), &stage.ask("k").ttl(stage.ttl(100)).fixed());
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Expired));
     let stranger = take(&*stage.client(), &stage.ask("k").wait(5_000));
     assert_eq!(guard.release().expect("release"), Release::Taken);
@@ -32,7 +32,7 @@ pub(super) fn a_strangers_lock_is_never_released(stage: Stage<'_>) {
 }
 
 pub(super) fn a_strangers_lock_is_never_renewed(stage: Stage<'_>) {
-    let guard = take(&*stage.client(), &stage.ask("k").ttl(300));
+    let guard = take(&*stage.client(), &stage.ask("k").ttl(stage.ttl(300)));
     stage.place.steal(&stage.key("k"), "a stranger");
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Taken));
     assert_eq!(stage.place.get(&stage.key("k")).as_deref(), Some(&b"a stranger"[..]));
@@ -42,7 +42,7 @@ pub(super) fn a_strangers_lock_is_never_renewed(stage: Stage<'_>) {
 }
 
 pub(super) fn renewal_never_makes_a_key(stage: Stage<'_>) {
-    let guard = take(&*stage.client(), &stage.ask("k").ttl(300));
+    let guard = take(&*stage.client(), &stage.ask("k").ttl(stage.ttl(300)));
     stage.place.delete(&stage.key("k"));
     assert_eq!(guard.lease().wait_lost(SOON), Some(LossReason::Vanished));
     assert!(!stage.place.exists(&stage.key("k")));

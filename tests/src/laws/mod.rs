@@ -46,6 +46,12 @@ impl Stage<'_> {
         format!("{}:{key}", self.name).into_bytes()
     }
 
+    /// A TTL of so many milliseconds; longer where a replica must confirm the grant in a third of it.
+    #[must_use]
+    pub fn ttl(&self, ms: u64) -> u64 {
+        if self.place.confirm().is_some() { ms.max(900) } else { ms }
+    }
+
     /// A request for this trial's key called `key`.
     #[must_use]
     pub fn ask(&self, key: &str) -> Ask {
@@ -77,8 +83,8 @@ fn assert_busy(client: &dyn Locks, ask: &Ask) {
 /// A law: panics where it does not hold.
 pub type Law = fn(Stage<'_>);
 
-/// Every law, by name.
-pub const ALL: &[(&str, Law)] = &[
+/// The laws of locks, by name.
+const LOCKS: &[(&str, Law)] = &[
     ("one holder at a time", holding::one_holder_at_a_time),
     ("busy is no error", holding::busy_is_no_error),
     ("release says what it did", holding::release_says_what_it_did),
@@ -103,6 +109,14 @@ pub const ALL: &[(&str, Law)] = &[
     ("given back later, it is free", limits::after_its_time_a_release_frees_the_lock),
     ("lost, it does not stay", limits::after_a_loss_nothing_is_kept),
     ("a hold that makes no sense is refused", limits::a_hold_that_makes_no_sense_is_refused),
+    ("a waiter is served when the lock is free", waiting::served_when_free),
+    ("waiters of one client are served in order", waiting::served_in_order),
+    ("waiting ends when it was to end", waiting::ends_when_it_was_to_end),
+    ("a waiter of another client is served", waiting::served_across_clients),
+];
+
+/// Those of what one server must count, which a quorum refuses.
+const COUNTED: &[(&str, Law)] = &[
     ("fences increase", fences::fences_increase),
     ("a fence is asked for", fences::without_asking_there_is_no_fence),
     ("a fenced lock is a lock", fences::a_fenced_lock_is_a_lock),
@@ -115,10 +129,6 @@ pub const ALL: &[(&str, Law)] = &[
     ("what is no token is told", inspecting::what_is_no_token_is_told),
     ("an operator takes a lock away", inspecting::an_operator_takes_a_lock_away),
     ("no look at what is no lock", inspecting::looking_is_refused_where_there_is_no_lock),
-    ("a waiter is served when the lock is free", waiting::served_when_free),
-    ("waiters of one client are served in order", waiting::served_in_order),
-    ("waiting ends when it was to end", waiting::ends_when_it_was_to_end),
-    ("a waiter of another client is served", waiting::served_across_clients),
     ("no increment is lost", versioned::no_increment_is_lost),
     ("no increment is lost to removals", versioned::no_increment_is_lost_to_removals),
     ("a writer from before a removal loses", versioned::a_writer_from_before_a_removal_loses),
@@ -132,3 +142,9 @@ pub const ALL: &[(&str, Law)] = &[
     ("what is not to be written is not", values::what_is_not_to_be_written_is_not),
     ("a closed client writes nothing", values::a_closed_client_writes_nothing),
 ];
+
+/// The laws that hold at `place`, by name.
+pub fn at(place: &Place) -> impl Iterator<Item = &'static (&'static str, Law)> + use<> {
+    let counted = if place.is_quorum() { &[] } else { COUNTED };
+    LOCKS.iter().chain(counted)
+}

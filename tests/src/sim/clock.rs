@@ -10,12 +10,12 @@ const ORIGIN: u64 = 1 << 60;
 
 /// A point in true time, in nanoseconds since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct True(pub(super) u64);
+pub(crate) struct True(pub(crate) u64);
 
 impl True {
-    pub(super) const NEVER: Self = Self(u64::MAX);
+    pub(crate) const NEVER: Self = Self(u64::MAX);
 
-    pub(super) const fn since(self, earlier: Self) -> Duration {
+    pub(crate) const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
@@ -30,26 +30,26 @@ impl Add<Duration> for True {
 
 /// A clock that began somewhere and runs at a rate of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     began: i128,
     /// By how many millionths it is fast.
     ppm: i128,
 }
 
 impl Clock {
-    pub(super) fn new(ahead: Duration, ppm: i64) -> Self {
+    pub(crate) fn new(ahead: Duration, ppm: i64) -> Self {
         Self { began: i128::from(ORIGIN) + i128::from(nanos(ahead)), ppm: ppm.into() }
     }
 
     /// What it shows.
-    pub(super) fn at(&self, now: True) -> Timestamp {
+    pub(crate) fn at(&self, now: True) -> Timestamp {
         let run = i128::from(now.0);
         let shown = self.began + run + run * self.ppm / 1_000_000;
         Timestamp::from_nanos(u64::try_from(shown).unwrap_or_default())
     }
 
     /// The first moment at which it shows `local` or more.
-    pub(super) fn when(&self, local: Timestamp) -> True {
+    pub(crate) fn when(&self, local: Timestamp) -> True {
         if local == Timestamp::NEVER {
             return True::NEVER;
         }
@@ -63,13 +63,13 @@ impl Clock {
     }
 
     /// Somebody set it: forward, or back.
-    pub(super) fn step(&mut self, by: Duration, back: bool) {
+    pub(crate) fn step(&mut self, by: Duration, back: bool) {
         let by = i128::from(nanos(by));
         self.began += if back { -by } else { by };
     }
 }
 
-pub(super) fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -104,7 +104,7 @@ impl Host {
         if verdict != Verdict::Gone {
             return Ok(verdict);
         }
-        let Renewal { key, token, ttl } = asked.clone();
+        let Renewal { key, token, ttl, .. } = asked.clone();
         self.store.apply(&Op::Acquire { key, token, ttl }, local)?;
         Ok(Verdict::Renewed)
     }

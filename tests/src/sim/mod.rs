@@ -8,13 +8,13 @@
 mod bodies;
 mod breakage;
 mod client;
-mod clock;
+pub(crate) mod clock;
 mod guards;
 mod host;
 mod laws;
 mod listening;
 mod profile;
-mod random;
+pub(crate) mod random;
 mod referee;
 mod tasks;
 mod troubles;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 /// Sebastiano Vigna's `SplitMix64` (public domain).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) const fn next(&mut self) -> u64 {
+    pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,25 +20,25 @@ impl Random {
     }
 
     /// Evenly from `low..=high`.
-    pub(super) const fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) const fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
 
-    pub(super) const fn below(&mut self, bound: usize) -> usize {
+    pub(crate) const fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// True so many times in a thousand.
-    pub(super) const fn chance(&mut self, per_mille: u64) -> bool {
+    pub(crate) const fn chance(&mut self, per_mille: u64) -> bool {
         self.next() % 1_000 < per_mille
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
     /// Evenly from whole microseconds between two numbers of milliseconds.
-    pub(super) const fn ms(&mut self, low: u64, high: u64) -> Duration {
+    pub(crate) const fn ms(&mut self, low: u64, high: u64) -> Duration {
         Duration::from_micros(self.between(low * 1_000, high * 1_000))
     }
 }

@@ -219,7 +219,7 @@ impl World {
     fn acquired(&mut self, at: usize, task: usize, acquired: Acquired) {
         self.judge_outcome(at, task, &acquired);
         let (sent, until, fence) = match acquired {
-            Acquired::Granted { sent, until, fence } => (sent, until, fence),
+            Acquired::Granted { sent, until, fence, .. } => (sent, until, fence),
             acquired => {
                 let failed = matches!(acquired, Acquired::Failed(_));
                 self.referee.tally.failed += u64::from(failed);
@@ -239,8 +239,19 @@ impl World {
         let (token, turn) = (attempt.token.clone(), attempt.turn.take());
         let (own, confirm) = (token.clone(), None);
         let holding = tairlock::proto::Holding::default();
-        let grant =
-            Grant { key, token: own, ttl, renew, hold, confirm, fence, sent, until, holding };
+        let grant = Grant {
+            key,
+            token: own,
+            ttl,
+            renew,
+            hold,
+            confirm,
+            fence,
+            sent,
+            until,
+            late: false,
+            holding,
+        };
         let ((lease, tenancy), closed) =
             self.keep(at, |keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
         self.referee.granted(&token, lease.clone(), !closed, self.now);
@@ -318,7 +329,7 @@ impl World {
         let state = std::mem::replace(&mut client.tasks[task].state, State::Over);
         let State::Acquiring(attempt) = state else { return };
         let Attempt { machine, request, token, turn, route, several, .. } = *attempt;
-        if machine.leaves_residue() && self.breakage != Some(Breakage::NoRollBack) {
+        if !machine.residue().is_empty() && self.breakage != Some(Breakage::NoRollBack) {
             let (route, again) = match (self.breakage, client.driver) {
                 (Some(Breakage::RollBackElsewhere), _) => (None, false),
                 (_, Driver::Async) => (route, several),

@@ -34,7 +34,7 @@ pub(super) fn client<E: Executor>(
     if config.polls {
         builder = builder.wake(Wake::Poll);
     }
-    if let Some(confirm) = config.confirm {
+    if let Some(confirm) = config.confirm.or_else(|| place.confirm()) {
         builder = builder.confirm(confirm);
     }
     builder = match config.at().unwrap_or_else(|| place.at()) {

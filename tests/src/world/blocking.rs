@@ -29,7 +29,7 @@ impl World for Blocking {
         if config.polls {
             builder = builder.wake(Wake::Poll);
         }
-        if let Some(confirm) = config.confirm {
+        if let Some(confirm) = config.confirm.or_else(|| place.confirm()) {
             builder = builder.confirm(confirm);
         }
         builder = match config.at().unwrap_or_else(|| place.at()) {

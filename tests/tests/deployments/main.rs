@@ -10,6 +10,7 @@ mod quorum;
 mod sentinel;
 #[cfg(feature = "tls")]
 mod tls;
+mod troubled;
 mod waiting;
 
 use std::{

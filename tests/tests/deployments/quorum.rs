@@ -29,14 +29,29 @@ for_each_world!(
     a_minority_may_be_away_when_it_is_built,
 );
 
-struct Five(fleet::Five);
+/// Five servers, and how clients find them.
+pub(crate) struct Five(fleet::Five);
+
+impl std::ops::Deref for Five {
+    type Target = fleet::Five;
+
+    fn deref(&self) -> &fleet::Five {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Five {
+    fn deref_mut(&mut self) -> &mut fleet::Five {
+        &mut self.0
+    }
+}
 
 impl Five {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self(fleet::Five::start(Server::redis7).expect("five servers"))
     }
 
-    fn client(&self, world: &dyn World) -> Box<dyn Locks> {
+    pub(crate) fn client(&self, world: &dyn World) -> Box<dyn Locks> {
         self.try_client(world).unwrap_or_else(|error| panic!("connecting: {error}"))
     }
 
@@ -54,7 +69,7 @@ impl Five {
 
     /// Waits until so many servers have something under `key`.
     #[track_caller]
-    fn wait_standing(&self, key: &str, count: usize) {
+    pub(crate) fn wait_standing(&self, key: &str, count: usize) {
         let began = Instant::now();
         while self.standing(key) != count {
             assert!(began.elapsed() < BOUND, "{} servers have {key}", self.standing(key));
@@ -62,14 +77,14 @@ impl Five {
         }
     }
 
-    fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.0.proxies().iter().for_each(Proxy::heal);
     }
 }
 
 /// A third of a second, which is a third of the response deadline, and what the machine adds.
-const NODE_DEADLINE: Duration = Duration::from_millis(334);
-const SLACK: Duration = Duration::from_millis(250);
+pub(crate) const NODE_DEADLINE: Duration = Duration::from_millis(334);
+pub(crate) const SLACK: Duration = Duration::from_millis(250);
 
 fn it_holds_and_gives_back_on_every_server(world: &dyn World) {
     let five = Five::start();
@@ -79,7 +94,7 @@ fn it_holds_and_gives_back_on_every_server(world: &dyn World) {
     assert!(theirs.try_acquire(&Ask::new("k")).expect("an answer").is_none(), "it is busy");
     assert_eq!(five.standing("k"), 5, "who was refused has changed nothing");
     assert_eq!(guard.release().unwrap(), Release::Released);
-    assert_eq!(five.standing("k"), 0);
+    five.wait_standing("k", 0);
     drop(take(&*theirs, &Ask::new("k").wait(5_000)));
     five.wait_standing("k", 0);
     let waited = thread::scope(|scope| {
@@ -156,7 +171,7 @@ fn a_server_that_restarted_empty_is_joined_again(world: &dyn World) {
     five.wait_standing("k", 5);
     assert!(guard.lease().is_held());
     assert_eq!(guard.release().unwrap(), Release::Released);
-    assert_eq!(five.standing("k"), 0);
+    five.wait_standing("k", 0);
 }
 
 fn two_never_hold_it_however_they_race(world: &dyn World) {
@@ -210,7 +225,7 @@ fn a_majority_that_is_gone_is_a_loss(world: &dyn World) {
     assert_eq!(guard.lease().wait_lost(BOUND), Some(LossReason::Vanished));
     assert_eq!(guard.lease().state(), LeaseState::Lost(LossReason::Vanished));
     assert_eq!(guard.release().unwrap(), Release::Expired);
-    assert_eq!(five.standing("k"), 0);
+    five.wait_standing("k", 0);
 }
 
 fn a_server_counts_once(world: &dyn World) {

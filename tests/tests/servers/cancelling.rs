@@ -3,7 +3,6 @@
 mod executor;
 #[cfg(feature = "tokio")]
 mod leaving;
-mod polls;
 
 use std::{
     collections::BTreeMap,
@@ -11,12 +10,9 @@ use std::{
 };
 
 use tairlock::{Client, LockGuard, Release, Versioned, Wake};
-use tairlock_tests::{Proxy, Server, proxy::Fault, server::Builder};
+use tairlock_tests::{Proxy, Server, polls::every_cut, proxy::Fault, server::Builder};
 
-use self::{
-    executor::{Executor, for_each_executor},
-    polls::every_cut,
-};
+use self::executor::{Executor, for_each_executor};
 use crate::BOUND;
 
 for_each_executor!(

@@ -187,7 +187,12 @@ impl Connector {
 
     /// Opens a connection, unless there is one.
     pub(super) fn open(&self, seat: &mut Seat) -> Result<(), Fault> {
-        self.opened(seat, self.within).map(drop)
+        self.open_within(seat, self.within)
+    }
+
+    /// The same, in no more than this time.
+    pub(super) fn open_within(&self, seat: &mut Seat, within: Duration) -> Result<(), Fault> {
+        self.opened(seat, within.min(self.within)).map(drop)
     }
 
     /// How long that may take.

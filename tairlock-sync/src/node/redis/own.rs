@@ -115,6 +115,14 @@ impl Line for OwnPool {
             .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
     }
 
+    fn is_open(&self) -> bool {
+        self.pool.try_get().is_some_and(|seat| self.connector.is_open(&seat))
+    }
+
+    fn open(&self, within: Duration) -> Result<(), Fault> {
+        self.connector.open_within(&mut *self.seat(within)?, within)
+    }
+
     fn ready(&self) -> Result<(), Fault> {
         let mut seat = self.seat(self.connector.within())?;
         self.connector.open(&mut seat)
@@ -215,6 +223,15 @@ impl Line for OwnLine {
         self.connector
             .is_open(&seat)
             .then(|| self.connector.call(&mut seat, op, Manner::default(), within))
+    }
+
+    fn is_open(&self) -> bool {
+        self.seat.try_lock().is_ok_and(|seat| self.connector.is_open(&seat))
+    }
+
+    fn open(&self, within: Duration) -> Result<(), Fault> {
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connector.open_within(&mut seat, within)
     }
 
     fn ready(&self) -> Result<(), Fault> {

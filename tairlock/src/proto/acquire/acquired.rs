@@ -12,12 +12,16 @@ use crate::{
 pub enum Acquired {
     /// The lock is ours.
     Granted {
+        /// What stands on the server.
+        token: Token,
         /// When the command that won was sent: what the lease is measured from.
         sent: Timestamp,
         /// Until when it is surely ours.
         until: Timestamp,
         /// The fence, if one was asked for.
         fence: Option<u64>,
+        /// Whether some of several servers have not answered yet.
+        late: bool,
     },
     /// Somebody else holds it, and there was no time to wait.
     Busy,
@@ -38,17 +42,28 @@ pub enum Acquired {
 }
 
 impl Acquired {
-    /// What `request` was granted under `token`, or what the caller is told.
+    /// What `request` was granted, or what the caller is told.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::TimedOut`], [`Error::NotReplicated`], [`Error::Backend`].
-    pub fn granted(self, request: &Request, token: &Token) -> Result<Grant, Error> {
+    pub fn granted(self, request: &Request) -> Result<Grant, Error> {
         let Request { key, ttl, renew, hold, confirm, .. } = request.clone();
         match self {
-            Self::Granted { sent, until, fence } => {
-                let holding = Holding::begin(request.name, &key, token, fence);
-                let token = token.clone();
-                Ok(Grant { key, token, ttl, renew, hold, confirm, fence, sent, until, holding })
+            Self::Granted { token, sent, until, fence, late } => {
+                let holding = Holding::begin(request.name, &key, &token, fence);
+                Ok(Grant {
+                    key,
+                    token,
+                    ttl,
+                    renew,
+                    hold,
+                    confirm,
+                    fence,
+                    sent,
+                    until,
+                    late,
+                    holding,
+                })
             }
             Self::Busy => Err(Error::Busy { key }),
             Self::TimedOut { waited } => Err(Error::TimedOut { key, waited }),

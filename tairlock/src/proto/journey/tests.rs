@@ -19,7 +19,7 @@ fn known() -> Topology {
 
 fn renewal(name: &str) -> Renewal {
     let (key, token) = (Key::new(name).unwrap(), Token::from_bytes("t"));
-    Renewal { key, token, ttl: Ttl::DEFAULT }
+    Renewal { key, token, ttl: Ttl::DEFAULT, of: None }
 }
 
 fn said(code: &str, detail: &str) -> Fault {

@@ -71,12 +71,14 @@ impl<R: Clone> Keeper<R> {
             }
         };
         lease.pass_turn();
-        if open {
-            // It is free for whoever wants it; who has not answered is told again.
+        if open || tenancy.late {
+            // It is free for whoever wants it; who has not answered, or may have heard of the grant only
+            // after that, is told again.
             let (key, token, until) =
                 (lease.key().clone(), lease.token().clone(), now + tenancy.ttl.as_duration());
-            let undo = Undo { key, token, until, route: None, again: false };
-            self.settle(undo, None, None, now + self.limit / 4);
+            let undo = Undo { key, token, until, route: None, again: open && tenancy.late };
+            let pause = if open { self.limit / 4 } else { self.limit };
+            self.settle(undo, None, None, now + pause);
         }
         Ok(release)
     }
@@ -85,7 +87,7 @@ impl<R: Clone> Keeper<R> {
     pub fn see_release_through(&mut self, lease: &Lease, tenancy: Tenancy, now: Timestamp) {
         let keep = keep(lease, tenancy, now);
         self.begin_release(lease, tenancy, now);
-        self.give_back(lease, tenancy.ttl, keep, now);
+        self.give_back(lease, tenancy.ttl, keep, tenancy.late, now);
     }
 
     /// Undoes an acquire that was cancelled or failed, if its token may stand on the server.
@@ -93,17 +95,18 @@ impl<R: Clone> Keeper<R> {
         self.settle(undo, None, None, now);
     }
 
-    /// Releases what `lease` was about, whose turn passes with that.
+    /// Releases what `lease` was about, whose turn passes with that; a second time a little later if `again`.
     pub(super) fn give_back(
         &mut self,
         lease: &Lease,
         ttl: Ttl,
         keep: Option<Timestamp>,
+        again: bool,
         now: Timestamp,
     ) {
         let (key, token) = (lease.key().clone(), lease.token().clone());
         let until = (now + ttl.as_duration()).max(keep.unwrap_or_default());
-        let undo = Undo { key, token, until, route: None, again: false };
+        let undo = Undo { key, token, until, route: None, again: again && keep.is_none() };
         self.settle(undo, Some(lease.clone()), keep, now);
     }
 
@@ -209,7 +212,7 @@ fn did(verdict: &Verdict, keep: Option<Timestamp>, now: Timestamp) -> Release {
 pub(super) fn farewell(key: &Key, token: &Token, keep: Option<Timestamp>, now: Timestamp) -> Op {
     let (key, token) = (key.clone(), token.clone());
     match keep.map(|until| until.since(now)).filter(|left| *left >= LEAST) {
-        Some(left) => Op::Retain(Renewal { key, token, ttl: Ttl::at_least(left) }),
+        Some(left) => Op::Retain(Renewal { key, token, ttl: Ttl::at_least(left), of: None }),
         None => Op::Release { key, token },
     }
 }

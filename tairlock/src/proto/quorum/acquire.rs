@@ -2,7 +2,7 @@
 
 use super::{Next, Quorum, no_quorum};
 use crate::{
-    Fault, FaultKind, Key, Token,
+    Fault, FaultKind, Key, Token, Ttl,
     proto::{Op, Verdict},
 };
 
@@ -11,6 +11,7 @@ pub(super) struct Acquire {
     quorum: Quorum,
     key: Key,
     token: Token,
+    ttl: Ttl,
     votes: Vec<Vote>,
     /// It is lost, and what was granted is being taken back.
     undoing: Option<Undoing>,
@@ -26,6 +27,8 @@ struct Undoing {
 
 #[derive(Clone, Debug)]
 enum Vote {
+    /// Not asked before it has answered a release of another token, of a round before.
+    Owing,
     Pending,
     Granted,
     /// Our token was there already.
@@ -35,9 +38,40 @@ enum Vote {
 }
 
 impl Acquire {
-    pub(super) fn new(quorum: Quorum, key: Key, token: Token) -> Self {
-        let votes = vec![Vote::Pending; quorum.nodes()];
-        Self { quorum, key, token, votes, undoing: None }
+    pub(super) fn new(
+        quorum: Quorum,
+        key: Key,
+        token: Token,
+        ttl: Ttl,
+        owing: impl Iterator<Item = bool>,
+    ) -> Self {
+        let votes = owing.map(|owes| if owes { Vote::Owing } else { Vote::Pending }).collect();
+        Self { quorum, key, token, ttl, votes, undoing: None }
+    }
+
+    pub(super) fn release(&self, token: &Token) -> Op {
+        Op::Release { key: self.key.clone(), token: token.clone() }
+    }
+
+    /// Whether `op` gives back what this round was granted.
+    pub(super) fn takes_back(&self, op: &Op) -> bool {
+        matches!(op, Op::Release { token, .. } if *token == self.token)
+    }
+
+    /// A server has answered a release of a round before, or has not: what to ask it for now, if there is
+    /// time.
+    pub(super) fn settled(&mut self, node: usize, answered: bool, time: bool) -> Option<Op> {
+        if self.undoing.is_some() || (answered && !time) {
+            return None;
+        }
+        if answered {
+            self.votes[node] = Vote::Pending;
+            let (key, token, ttl) = (self.key.clone(), self.token.clone(), self.ttl);
+            return Some(Op::Acquire { key, token, ttl });
+        }
+        let text = "it has not answered a release, so it was asked for nothing else";
+        self.votes[node] = Vote::Failed(Fault::new(FaultKind::NoReply, text));
+        None
     }
 
     /// A server has been told to give back what it may have granted.
@@ -51,8 +85,8 @@ impl Acquire {
     }
 
     pub(super) fn heard(&mut self, node: usize, reply: Result<Verdict, Fault>) -> Next {
-        if let Some(undoing) = &self.undoing {
-            return if undoing.granted.is_empty() { Next::Done } else { Next::Listen };
+        if self.undoing.is_some() {
+            return self.next();
         }
         self.votes[node] = match reply {
             Ok(Verdict::Granted) => Vote::Granted,
@@ -64,10 +98,18 @@ impl Acquire {
             }
             Err(fault) => Vote::Failed(fault),
         };
-        if self.won() >= self.quorum.needed() {
-            return Next::Done;
+        self.next()
+    }
+
+    /// What the votes so far come to.
+    pub(super) fn next(&mut self) -> Next {
+        if let Some(undoing) = &self.undoing {
+            return if undoing.granted.is_empty() { Next::Done } else { Next::Listen };
         }
-        let pending = self.count(|vote| matches!(vote, Vote::Pending));
+        if self.won() >= self.quorum.needed() {
+            return Next::Won;
+        }
+        let pending = self.count(|vote| matches!(vote, Vote::Pending | Vote::Owing));
         if self.won() + pending >= self.quorum.needed() {
             Next::Listen
         } else if pending == 0 {
@@ -91,12 +133,11 @@ impl Acquire {
                 Vote::Granted | Vote::Ours => granted.push(node),
                 Vote::Pending => open.push(node),
                 Vote::Failed(fault) if fault.is_ambiguous() => open.push(node),
-                Vote::Busy | Vote::Failed(_) => {}
+                Vote::Owing | Vote::Busy | Vote::Failed(_) => {}
             }
         }
         open.extend(&granted);
-        let release = || Op::Release { key: self.key.clone(), token: self.token.clone() };
-        let sends: Vec<_> = open.iter().map(|&node| (node, release())).collect();
+        let sends: Vec<_> = open.iter().map(|&node| (node, self.release(&self.token))).collect();
         let nothing = sends.is_empty();
         self.undoing = Some(Undoing { granted, open });
         if nothing { Next::Done } else { Next::Say(sends) }
@@ -107,7 +148,14 @@ impl Acquire {
             // With a grant from before among them the lease began then.
             let granted = self.count(|vote| matches!(vote, Vote::Granted));
             let new = granted >= self.quorum.needed();
-            return Ok(if new { Verdict::Granted } else { Verdict::Ours });
+            let won = if new { Verdict::Granted } else { Verdict::Ours };
+            // What was asked of the others may yet arrive.
+            let late = self.count(|vote| match vote {
+                Vote::Pending => true,
+                Vote::Failed(fault) => fault.is_ambiguous(),
+                _ => false,
+            });
+            return Ok(if late > 0 { Verdict::Open(Box::new(won)) } else { won });
         }
         let open = self.undoing.as_ref().is_none_or(|undoing| !undoing.open.is_empty());
         let faults = self.votes.iter().filter_map(|vote| match vote {

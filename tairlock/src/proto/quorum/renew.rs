@@ -2,8 +2,9 @@
 
 use super::{Next, Quorum, no_quorum};
 use crate::{
-    Fault, FaultKind,
+    Fault, FaultKind, LeaseState,
     proto::{Op, Renewal, Verdict},
+    time::Timestamp,
 };
 
 #[derive(Debug)]
@@ -11,8 +12,10 @@ pub(super) struct Renew {
     quorum: Quorum,
     renewals: Vec<Renewal>,
     answers: Vec<Option<Answer>>,
-    /// Servers are being joined again; what they say to that changes nothing.
+    /// Servers are being joined again.
     rejoining: bool,
+    /// By how many servers each lease was joined again.
+    joined: Vec<usize>,
 }
 
 /// What a server says of each lease, or of all.
@@ -20,11 +23,25 @@ type Answer = Result<Vec<Result<Verdict, Fault>>, Fault>;
 
 impl Renew {
     pub(super) fn new(quorum: Quorum, renewals: Vec<Renewal>) -> Self {
-        Self { quorum, renewals, answers: vec![None; quorum.nodes()], rejoining: false }
+        let (answers, joined) = (vec![None; quorum.nodes()], vec![0; renewals.len()]);
+        Self { quorum, renewals, answers, rejoining: false, joined }
     }
 
-    pub(super) fn heard(&mut self, node: usize, reply: Result<Verdict, Fault>) -> Next {
+    pub(super) fn heard(
+        &mut self,
+        node: usize,
+        op: &Op,
+        reply: Result<Verdict, Fault>,
+        now: Timestamp,
+    ) -> Next {
         if self.rejoining {
+            if let (Op::Acquire { key, token, .. }, Ok(Verdict::Granted | Verdict::Ours)) =
+                (op, reply)
+                && let Some(at) =
+                    self.renewals.iter().position(|of| of.key == *key && of.token == *token)
+            {
+                self.joined[at] += 1;
+            }
             return Next::Listen;
         }
         self.answers[node] = Some(match reply {
@@ -39,18 +56,24 @@ impl Renew {
             return Next::Listen;
         }
         self.rejoining = true;
-        let rejoin = self.rejoin();
+        let rejoin = self.rejoin(now);
         if rejoin.is_empty() { Next::Done } else { Next::Say(rejoin) }
     }
 
-    /// A server that has restarted empty would vote for somebody else. It is told again whose the lock
-    /// is, and counts from the next renewal on; and only while enough others have had it all along: a
-    /// lock that most have forgotten is lost, and is not to come back.
-    fn rejoin(&self) -> Vec<(usize, Op)> {
+    /// A server that has restarted empty, or was away when the lock was granted, would vote for somebody
+    /// else. It is told whose the lock is, and counts with those who have renewed it: as long as no server
+    /// that forgets comes back sooner than its keys would have died, nobody else can have had enough of
+    /// them meanwhile. Not where more have nothing of ours than may be away: a lock that most have forgotten
+    /// is lost, and is not to come back.
+    fn rejoin(&self, now: Timestamp) -> Vec<(usize, Op)> {
         let mut sends = Vec::new();
-        for (at, Renewal { key, token, ttl }) in self.renewals.iter().enumerate() {
-            if self.count(at, |reply| matches!(reply, Ok(Verdict::Renewed))) < self.quorum.needed()
-            {
+        for (at, Renewal { key, token, ttl, of }) in self.renewals.iter().enumerate() {
+            let (renewed, gone, taken) = self.tally(at);
+            let over = of.as_ref().is_some_and(|lease| {
+                !matches!(lease.state_at(now), LeaseState::Held | LeaseState::Uncertain)
+            });
+            let lost = gone + taken > self.quorum.spare();
+            if over || lost || renewed + gone < self.quorum.needed() {
                 continue;
             }
             for (node, answer) in self.answers.iter().enumerate() {
@@ -71,11 +94,11 @@ impl Renew {
 
     /// What they all say of one lease.
     fn of(&self, at: usize) -> Result<Verdict, Fault> {
-        let renewed = self.count(at, |reply| matches!(reply, Ok(Verdict::Renewed)));
-        let gone = self.count(at, |reply| matches!(reply, Ok(Verdict::Gone)));
-        let taken = self.count(at, |reply| matches!(reply, Ok(Verdict::Taken)));
-        if renewed >= self.quorum.needed() {
-            Ok(Verdict::Renewed)
+        let (renewed, gone, taken) = self.tally(at);
+        if renewed + self.joined[at] >= self.quorum.needed() {
+            // Who was joined again may have heard of a release before that.
+            let joined = gone > 0;
+            Ok(if joined { Verdict::Open(Box::new(Verdict::Renewed)) } else { Verdict::Renewed })
         } else if gone + taken > self.quorum.spare() {
             Ok(if taken >= self.quorum.needed() { Verdict::Taken } else { Verdict::Gone })
         } else {
@@ -87,6 +110,14 @@ impl Renew {
             });
             Err(no_quorum(self.quorum, faults, true))
         }
+    }
+
+    /// How many have renewed it, have nothing under its key, and have somebody else's token there.
+    fn tally(&self, at: usize) -> (usize, usize, usize) {
+        let renewed = self.count(at, |reply| matches!(reply, Ok(Verdict::Renewed)));
+        let gone = self.count(at, |reply| matches!(reply, Ok(Verdict::Gone)));
+        let taken = self.count(at, |reply| matches!(reply, Ok(Verdict::Taken)));
+        (renewed, gone, taken)
     }
 
     fn count(&self, at: usize, is: impl Fn(&Result<Verdict, Fault>) -> bool) -> usize {

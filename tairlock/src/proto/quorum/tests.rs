@@ -26,7 +26,7 @@ fn release(token: &str) -> Op {
 
 fn renew(token: &str) -> Op {
     let (token, ttl) = (Token::from_bytes(token), Ttl::new(Duration::from_secs(9)).unwrap());
-    Op::RenewMany(vec![Renewal { key: key(), token, ttl }])
+    Op::RenewMany(vec![Renewal { key: key(), token, ttl, of: None }])
 }
 
 /// What befalls a question on its way to one server.
@@ -49,7 +49,7 @@ struct Servers {
     now: Timestamp,
     /// How far each server's clock is ahead.
     ahead: Vec<Duration>,
-    sent: Vec<(usize, Op, bool)>,
+    sent: Vec<(usize, Op)>,
 }
 
 impl Servers {
@@ -72,8 +72,8 @@ impl Servers {
         let (mut ready, mut silent) = (Vec::new(), Vec::new());
         loop {
             match round.poll(self.now) {
-                Step::Send { id, route: Via { node, same }, op, within } => {
-                    self.sent.push((node, op.clone(), same));
+                Step::Send { id, route: node, op, within } => {
+                    self.sent.push((node, op.clone()));
                     let silence = Fault::ambiguous(FaultKind::NoReply, "silence");
                     let then = self.now + self.ahead[node];
                     match self.links[node] {
@@ -150,8 +150,10 @@ fn a_minority_may_be_away() {
         servers.links[1] = link;
         servers.links[3] = link;
         let began = servers.now;
-        assert_eq!(servers.ask(&acquire("a")).unwrap(), Verdict::Granted, "{link:?}");
-        assert_eq!(servers.now, began, "nobody waits for who is away");
+        let (granted, refused) = (Verdict::Granted, link == Link::Down);
+        let granted = if refused { granted } else { Verdict::Open(Box::new(granted)) };
+        assert_eq!(servers.ask(&acquire("a")).unwrap(), granted, "{link:?}");
+        assert!(servers.now.since(began) <= AT_ONCE, "nobody waits for who is away");
         assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Renewed, "{link:?}");
         let open = Verdict::Open(Box::new(Verdict::Released));
         assert_eq!(servers.ask(&release("a")).unwrap(), open, "{link:?}");
@@ -202,23 +204,68 @@ fn a_split_vote_is_taken_back() {
     assert_eq!(servers.holders("b"), 0);
 }
 
-#[test]
-fn who_has_not_answered_a_release_is_asked_on_the_same_connection_only() {
+/// Two servers are somebody else's, and the third grants, and does not answer when that is taken back.
+fn granted_by_a_mute_server() -> Servers {
     let mut servers = Servers::new(3);
     let now = servers.now;
-    servers.stores[0].apply(&acquire("a"), now).unwrap();
-    servers.links = vec![Link::Up, Link::Up, Link::Mute];
-    servers.stores[1].apply(&acquire("a"), now).unwrap();
+    for node in 0..2 {
+        servers.stores[node].apply(&acquire("else"), now).unwrap();
+    }
+    servers.links[2] = Link::Mute;
     let open = Verdict::Open(Box::new(Verdict::Busy));
-    assert_eq!(servers.ask(&acquire("b")).unwrap(), open);
+    assert_eq!(servers.ask(&acquire("a")).unwrap(), open);
     servers.sent.clear();
-    _ = servers.ask(&acquire("b"));
-    let same: Vec<_> = servers
-        .sent
-        .iter()
-        .filter_map(|(node, op, same)| matches!(op, Op::Acquire { .. }).then_some((*node, *same)))
-        .collect();
-    assert_eq!(same, [(0, false), (1, false), (2, true)]);
+    servers
+}
+
+#[test]
+fn who_has_not_answered_a_release_is_asked_for_nothing_else_before() {
+    let mut servers = granted_by_a_mute_server();
+    // What is sent to it is the release, so nothing of the new token can be left there.
+    assert_eq!(servers.ask(&acquire("a.1")).unwrap(), Verdict::Busy);
+    let third: Vec<_> = servers.sent.drain(..).filter(|(node, _)| *node == 2).collect();
+    let [(2, Op::Release { token, .. })] = &third[..] else { panic!("{third:?}") };
+    assert_eq!(*token, Token::from_bytes("a"));
+    // It answers, and is asked in the same round.
+    servers.links[2] = Link::Up;
+    let now = servers.now;
+    servers.stores[0].apply(&release("else"), now).unwrap();
+    assert_eq!(servers.ask(&acquire("a.1")).unwrap(), Verdict::Granted);
+    assert_eq!((servers.holders("a"), servers.holders("a.1")), (0, 2));
+}
+
+#[test]
+fn a_token_whose_release_was_not_answered_is_not_asked_for_again() {
+    let servers = granted_by_a_mute_server();
+    let request = crate::options::Request::new(key()).wait(Duration::from_secs(9)).unwrap();
+    let token = Token::from_bytes("a");
+    let fault = || Fault::ambiguous(FaultKind::NoQuorum, "2 of 3 servers failed");
+    for reply in [Ok(Verdict::Open(Box::new(Verdict::Busy))), Err(fault())] {
+        let mut asked = crate::proto::Acquire::new(&request, token.clone(), WITHIN, 7, servers.now);
+        let mut now = servers.now;
+        let mut tokens = Vec::new();
+        let mut replies = vec![Ok(Verdict::Granted), Ok(Verdict::Busy), reply];
+        let grant = loop {
+            match asked.poll(now) {
+                Step::Send { id, op: Op::Acquire { token, .. }, .. } => {
+                    tokens.push(token);
+                    asked.handle(Event::Reply(id, replies.pop().unwrap()), now);
+                }
+                Step::Send { id, .. } => {
+                    let nobody = Fault::new(FaultKind::Unsupported, "nobody");
+                    asked.handle(Event::Reply(id, Err(nobody)), now);
+                }
+                Step::Wait(until) => now = until,
+                Step::Done(acquired) => break acquired,
+            }
+        };
+        // One that was answered is asked for again; what the first left behind is to be released.
+        let next = Token::from_bytes("a.1");
+        assert_eq!(tokens, [token.clone(), next.clone(), next.clone()]);
+        assert_eq!(asked.residue(), std::slice::from_ref(&token));
+        let crate::proto::Acquired::Granted { token: granted, .. } = grant else { panic!() };
+        assert_eq!(granted, next);
+    }
 }
 
 #[test]
@@ -237,8 +284,31 @@ fn a_server_that_restarted_empty_is_joined_again() {
     let mut servers = Servers::new(5);
     servers.ask(&acquire("a")).unwrap();
     servers.stores[2] = Store::new();
-    assert_eq!(each(servers.ask(&renew("a"))).unwrap(), Verdict::Renewed);
+    let open = Verdict::Open(Box::new(Verdict::Renewed));
+    assert_eq!(each(servers.ask(&renew("a"))).unwrap(), open);
     assert_eq!(servers.holders("a"), 5);
+}
+
+#[test]
+fn who_was_away_at_the_grant_counts_once_it_is_joined() {
+    let mut servers = Servers::new(5);
+    servers.links[3] = Link::Down;
+    servers.links[4] = Link::Down;
+    servers.ask(&acquire("a")).unwrap();
+    // A minority is in trouble at any moment, and it is another one now.
+    servers.links = vec![Link::Deaf, Link::Down, Link::Up, Link::Up, Link::Up];
+    let open = Verdict::Open(Box::new(Verdict::Renewed));
+    assert_eq!(each(servers.ask(&renew("a"))).unwrap(), open);
+    assert_eq!(servers.holders("a"), 5);
+    // Who has somebody else there is not joined, and one is not enough.
+    let mut servers = Servers::new(3);
+    servers.links[2] = Link::Down;
+    servers.ask(&acquire("a")).unwrap();
+    servers.links = vec![Link::Down, Link::Up, Link::Up];
+    let now = servers.now;
+    servers.stores[2].apply(&acquire("b"), now).unwrap();
+    let fault = each(servers.ask(&renew("a"))).unwrap_err();
+    assert_eq!((fault.kind(), fault.is_ambiguous()), (FaultKind::NoQuorum, true));
 }
 
 #[test]
@@ -280,8 +350,8 @@ fn both_phases_fit_into_the_time() {
 
 #[test]
 fn what_time_does_not_cure_is_said() {
-    let mut round =
-        Round::new(&acquire("a"), Quorum::new(3, None).unwrap(), WITHIN, Unheard(vec![false; 3]));
+    let quorum = Quorum::new(3, None).unwrap();
+    let mut round = Round::new(&acquire("a"), quorum, WITHIN, Unheard::none(quorum));
     let now = Timestamp::from_nanos(1);
     let mut ids = Vec::new();
     while let Step::Send { id, .. } = round.poll(now) {
@@ -303,4 +373,24 @@ fn what_a_quorum_cannot_do_is_refused_before_anything_is_sent() {
     let fault = servers.ask(&Op::AcquireFenced { key, token, ttl }).unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unsupported);
     assert!(servers.sent.is_empty());
+}
+
+#[test]
+fn a_grant_is_taken_back_on_one_connection_only() {
+    let quorum = Quorum::new(3, None).unwrap();
+    let mut round = Round::new(&acquire("a"), quorum, WITHIN, Unheard::none(quorum));
+    let now = Timestamp::from_nanos(1);
+    let replies = [Ok(Verdict::Granted), Ok(Verdict::Busy), Ok(Verdict::Busy)];
+    for reply in replies {
+        let Step::Send { id, .. } = round.poll(now) else { panic!("to be asked") };
+        round.handle(Event::Reply(id, reply), now);
+    }
+    let Step::Send { id, op: Op::Release { .. }, .. } = round.poll(now) else {
+        panic!("to be taken back")
+    };
+    let broke = Fault::ambiguous(FaultKind::Unreachable, "broken");
+    round.handle(Event::Reply(id, Err(broke)), now);
+    let open = Verdict::Open(Box::new(Verdict::Busy));
+    let Step::Done(Ok(verdict)) = round.poll(now) else { panic!("not to be sent again") };
+    assert_eq!(verdict, open);
 }

@@ -80,7 +80,19 @@ impl Kept {
         assert_eq!(self.store.apply(&op, now), Ok(Verdict::Granted));
         let (hold, until) = (Hold::default(), now + ttl.certain());
         let (renew, confirm, fence, holding) = (true, None, None, Holding::default());
-        Grant { key, token, ttl, renew, hold, confirm, fence, sent: now, until, holding }
+        Grant {
+            key,
+            token,
+            ttl,
+            renew,
+            hold,
+            confirm,
+            fence,
+            sent: now,
+            until,
+            late: false,
+            holding,
+        }
     }
 
     /// Runs until `end`; the store answers at once unless `fails` says otherwise. Returns the sends.
@@ -226,6 +238,29 @@ fn a_release_whose_reply_is_lost_is_unknown_and_seen_through() {
     assert_eq!(sends.len(), 4, "sent again every quarter of a second until answered: {sends:?}");
     assert_eq!(kept.store.token(&Key::new("a").unwrap(), at(800)), Ok(None));
     assert!(kept.keeper.is_idle());
+}
+
+#[test]
+fn a_grant_that_some_server_may_hear_of_later_is_released_twice() {
+    for seen_through in [false, true] {
+        let mut kept = Kept::new();
+        let grant = Grant { late: true, ..kept.granted("a", 20_000, at(0)) };
+        let (lease, tenancy) = kept.keeper.admit(grant, None, at(0));
+        if seen_through {
+            kept.keeper.see_release_through(&lease, tenancy, at(0));
+        } else {
+            kept.keeper.begin_release(&lease, tenancy, at(0));
+            let out = kept.keeper.end_release(&lease, tenancy, Ok(Verdict::Released), at(0));
+            assert_eq!(out, Ok(Release::Released));
+        }
+        let sends = kept.run(at(3_000), |_| false);
+        let released = |(_, op): &(Timestamp, Op)| matches!(op, Op::Release { .. });
+        assert!(sends.iter().all(released));
+        let when: Vec<_> = sends.into_iter().map(|(when, _)| when).collect();
+        let again = at(0) + LIMIT;
+        assert_eq!(when, if seen_through { vec![at(0), again] } else { vec![again] });
+        assert!(kept.keeper.is_idle());
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
 
 /// Where a future is dropped.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
+pub struct Cut {
     /// After so many polls.
     polls: usize,
     /// Not before it has been woken once more: what it waited for is there by then.
@@ -16,7 +16,7 @@ pub(super) struct Cut {
 
 impl Cut {
     /// What became of `future`: its output, if it was ready before it was to be dropped.
-    pub(super) async fn short<F: Future>(self, future: F) -> Option<F::Output> {
+    pub async fn short<F: Future>(self, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         let mut polls = 0;
         poll_fn(move |cx| {
@@ -36,7 +36,10 @@ impl Cut {
 
 /// Plays `scene` with every cut, until one is beyond the future's end, which `scene` says. A few times over:
 /// what needs how many polls depends on who is faster.
-pub(super) fn every_cut(mut scene: impl FnMut(Cut) -> bool) {
+///
+/// # Panics
+/// If no cut is beyond the end, or every one.
+pub fn every_cut(mut scene: impl FnMut(Cut) -> bool) {
     let mut cuts = 0;
     for woken in [false, true, false, true] {
         let done = |polls| scene(Cut { polls, woken });
