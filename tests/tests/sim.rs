@@ -98,7 +98,7 @@ fn finds_a_release_that_checks_no_token() {
 
 #[test]
 fn finds_a_renewal_that_checks_no_token() {
-    finds(Breakage::RenewUnchecked, &["I6 renewal", "two holders for good"]);
+    finds(Breakage::RenewUnchecked, &["I6 renewal", "a lease outlives its key"]);
 }
 
 #[test]

@@ -110,10 +110,14 @@ impl World {
             .filter(|&&name| self.valid(&self.referee.tokens[name]))
             .copied()
             .collect();
+        if let Some(name) = on_server {
+            self.referee.tokens[name].stood_at = self.now;
+        }
         if self.promises.exclusion {
             self.check_exclusion(key, &holders, on_server);
-        } else if let [first, .., last] = holders[..] {
-            self.check_overlap(first, last);
+        }
+        for holder in holders {
+            self.check_outlived(holder);
         }
         if let (true, Some(name)) = (self.promises.clean, on_server) {
             self.check_residue(name);
@@ -138,14 +142,14 @@ impl World {
         }
     }
 
-    /// Where a server forgot, there may be two for a while; not for longer than one lease.
-    fn check_overlap(&mut self, first: usize, last: usize) {
-        let (a, b) = (&self.referee.tokens[first], &self.referee.tokens[last]);
-        let (earlier, later) = if a.granted_at < b.granted_at { (a, b) } else { (b, a) };
-        let both = self.now.since(later.granted_at);
-        if both > earlier.ttl.as_duration() {
-            self.referee.accuse("two holders for good", || {
-                format!("#{first} and #{last} have both been valid for {both:?}")
+    /// Where a server forgot, a lease may still be valid, and be so beside another's; for no longer than its
+    /// own TTL from when the server had its token last.
+    fn check_outlived(&mut self, name: usize) {
+        let fate = &self.referee.tokens[name];
+        let gone = self.now.since(fate.stood_at);
+        if gone > fate.ttl.as_duration() {
+            self.referee.accuse("a lease outlives its key", || {
+                format!("#{name} is valid {gone:?} after the server had its token last")
             });
         }
     }

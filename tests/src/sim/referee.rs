@@ -99,6 +99,8 @@ pub(super) struct Fate {
     pub(super) lease: Option<Lease>,
     pub(super) seen: LeaseState,
     pub(super) granted_at: True,
+    /// When the server was last seen to have it.
+    pub(super) stood_at: True,
     /// What the client's clock showed before the last command that made or prolonged the key.
     pub(super) confirmed: Option<Timestamp>,
     /// How often the key was made with it, deleted by its release, and reported as released.
@@ -138,6 +140,7 @@ impl Referee {
             lease: None,
             seen: LeaseState::Held,
             granted_at: True(0),
+            stood_at: True(0),
             confirmed: None,
             made: 0,
             deleted: 0,
