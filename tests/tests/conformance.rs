@@ -1,4 +1,4 @@
-//! Every law on every subject: {memory, each server, each protocol} × {each driver}, each a named case.
+//! Every law on every subject: {memory, each server, each protocol} × {each driver}, each a named case (T15).
 
 use std::{process::ExitCode, sync::Arc};
 

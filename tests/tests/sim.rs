@@ -47,6 +47,8 @@ fn run_all(seeds: u64) -> (Tally, Vec<Failure>) {
     })
 }
 
+/// O25, O44, O45, T3, T7, T9: releases beside renewals, clocks that are stopped, suspended and set, clients that are
+/// killed at any step.
 #[test]
 fn every_law_holds_in_every_seed() {
     if let Some(seed) = number("TAIRLOCK_SEED") {

@@ -257,6 +257,40 @@ fn every_crate_takes_the_workspaces_lints() {
     }
 }
 
+/// What has gone wrong in other libraries (O) and how to look for it (T), by the numbers that tests name.
+const CASES: [(char, usize); 2] = [('O', 61), ('T', 16)];
+
+/// Those that no test can show.
+const UNTESTED: [(&str, &str); 2] = [
+    ("O38", "the replica that has not confirmed may be promoted: `Confirm` and RELIABILITY say so"),
+    ("O39", "`WAIT` does not wait in a transaction: there is none"),
+];
+
+#[test]
+fn every_known_case_is_named_by_a_test() {
+    let mut text = String::new();
+    for file in files("tests", ".rs").into_iter().chain(published()) {
+        if !file.path.ends_with("tidy.rs") {
+            text += &file.text;
+        }
+    }
+    let named = |case: &str| {
+        let in_a_name = format!("fn {}_", case.to_lowercase());
+        text.contains(&in_a_name)
+            || text.lines().any(|line| {
+                let comment = line.trim_start().starts_with("//");
+                comment && line.split(|c: char| !c.is_alphanumeric()).any(|word| word == case)
+            })
+    };
+    for (letter, count) in CASES {
+        for number in 1..=count {
+            let case = format!("{letter}{number}");
+            let excused = UNTESTED.iter().any(|(of, _)| *of == case);
+            assert_ne!(named(&case), excused, "{case} (excused: {excused})");
+        }
+    }
+}
+
 #[test]
 fn every_excuse_for_a_sleep_is_still_needed() {
     for (path, reason) in SLEEPS {

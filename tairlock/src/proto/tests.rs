@@ -59,6 +59,7 @@ fn run<M: Machine>(
     }
 }
 
+/// O15: measured from before the question, not from its answer.
 #[test]
 fn granted_until_ttl_less_drift_from_before_the_send() {
     let mut machine = acquire(&request(10_000, 0), at(0));
@@ -156,6 +157,7 @@ fn a_lost_grant_is_found_by_its_token_and_counts_from_the_first_send() {
     }
 }
 
+/// O15, O16: with nothing left, it is no grant.
 #[test]
 fn a_grant_that_comes_too_late_is_given_back() {
     let mut store = Store::new();

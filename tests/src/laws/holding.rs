@@ -12,6 +12,7 @@ use tairlock::{Error, LeaseState, Release};
 use super::{Stage, assert_busy, take};
 use crate::world::Config;
 
+/// T2: two are never inside at once, with contention and no fault at all.
 pub(super) fn one_holder_at_a_time(stage: Stage<'_>) {
     const THREADS: u32 = 8;
     const ROUNDS: u32 = 40;
@@ -57,6 +58,7 @@ pub(super) fn busy_is_no_error(stage: Stage<'_>) {
     assert_eq!(guard.release().expect("release"), Release::Released);
 }
 
+/// O20: each end has a word of its own.
 pub(super) fn release_says_what_it_did(stage: Stage<'_>) {
     let client = stage.client();
     let guard = take(&*client, &stage.ask("k"));
@@ -88,6 +90,7 @@ pub(super) fn drop_releases(stage: Stage<'_>) {
     );
 }
 
+/// O8, O53: no key stands without an expiry, and what stands there is the token, byte for byte.
 pub(super) fn every_key_dies_of_itself(stage: Stage<'_>) {
     let guard = take(&*stage.client(), &stage.ask("k").ttl(7_000));
     let left = stage.place.ttl(&stage.key("k")).expect("the key is there");
@@ -96,6 +99,7 @@ pub(super) fn every_key_dies_of_itself(stage: Stage<'_>) {
     assert_eq!(stored.as_deref(), Some(guard.lease().token().as_bytes()));
 }
 
+/// O1: a renewal is of the same unit as the grant: the key never has longer to live than its TTL.
 pub(super) fn renewed_while_its_guard_lives(stage: Stage<'_>) {
     let guard = take(&*stage.client(), &stage.ask("k").ttl(900));
     assert_eq!(guard.lease().wait_lost(Duration::from_millis(2_000)), None);

@@ -79,6 +79,7 @@ pub(super) fn a_dropped_guard_keeps_its_lock_for_min_hold(stage: Stage<'_>) {
     assert_eq!(next.release().expect("release"), Release::Released);
 }
 
+/// O11: what is left of a hold is never said as an expiry of nothing.
 pub(super) fn after_its_time_a_release_frees_the_lock(stage: Stage<'_>) {
     let client = stage.client();
     let guard = take(&*client, &stage.ask("k").min_hold(300));

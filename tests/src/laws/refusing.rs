@@ -7,6 +7,7 @@ use tairlock::{ConfigError, Error, FaultKind, Key};
 use super::{Stage, take};
 use crate::world::{Ask, Locks};
 
+/// O10: `SET NX` says "held" for ever where something else stands.
 pub(super) fn another_kind_of_value(stage: Stage<'_>) {
     let client = stage.client();
     stage.place.put_foreign(&stage.key("k"));
@@ -25,6 +26,7 @@ pub(super) fn another_kind_of_value(stage: Stage<'_>) {
     assert!(stage.place.exists(&stage.key("k")), "nothing is lost");
 }
 
+/// O2, O3, O4, O5: no TTL of 0, below a millisecond, or too long, and none that stands for "for ever".
 pub(super) fn what_makes_no_sense(stage: Stage<'_>) {
     let client = stage.client();
     for ttl in [

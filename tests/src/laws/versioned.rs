@@ -53,6 +53,7 @@ fn add_one_by_hand(value: &dyn Value) -> u64 {
     }
 }
 
+/// O34, O35, T13: nothing is watched, and no connection matters: what was read is compared where it is written.
 pub(super) fn no_increment_is_lost(stage: Stage<'_>) {
     let (threads, each) = scale();
     let shared = stage.client();
@@ -101,6 +102,7 @@ fn watch(value: &dyn Value, over: &AtomicBool) {
     }
 }
 
+/// O36, T13: an expiry or a removal between reading and writing is a conflict.
 pub(super) fn no_increment_is_lost_to_removals(stage: Stage<'_>) {
     const WRITERS: u64 = 6;
     const EACH: u64 = 60;
@@ -158,6 +160,7 @@ pub(super) fn no_increment_is_lost_to_removals(stage: Stage<'_>) {
     assert_eq!(left + removed.into_inner(), WRITERS * EACH);
 }
 
+/// O61, T13: a version of before a removal comes again in no other library's way.
 pub(super) fn a_writer_from_before_a_removal_loses(stage: Stage<'_>) {
     let (early, late) = (stage.client(), stage.client());
     let (early, late) = (early.value(&stage.wish("k")), late.value(&stage.wish("k")));
@@ -228,6 +231,7 @@ pub(super) fn versions_are_right_at_the_edges(stage: Stage<'_>) {
     }
 }
 
+/// O33: one who always comes too late is told so.
 pub(super) fn an_update_has_a_budget(stage: Stage<'_>) {
     let (late, fast) = (stage.client(), stage.client());
     let (late, fast) = (late.value(&stage.wish("k").attempts(5)), fast.value(&stage.wish("k")));

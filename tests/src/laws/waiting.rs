@@ -56,6 +56,7 @@ pub(super) fn served_in_order(stage: Stage<'_>) {
     assert_eq!(order, (0..WAITERS).collect::<Vec<_>>());
 }
 
+/// O20: out of time is not busy, and not an outage.
 pub(super) fn ends_when_it_was_to_end(stage: Stage<'_>) {
     let client = stage.client();
     let guard = take(&*client, &stage.ask("k"));

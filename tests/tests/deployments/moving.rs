@@ -40,6 +40,7 @@ fn a_held_lock_moves_along(world: &dyn World) {
 }
 
 /// `ASK`: the node that gives the slot away has only what it had.
+/// O51: a lock is asked for while its slot moves.
 fn a_key_that_is_not_there_yet_is_made_where_the_slot_goes(world: &dyn World) {
     let cluster = cluster_of(Server::valkey9);
     let client = in_cluster(world, &cluster);

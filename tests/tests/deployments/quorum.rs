@@ -118,6 +118,7 @@ fn who_is_away_is_not_waited_for(world: &dyn World) {
     assert!(began.elapsed() < NODE_DEADLINE, "{:?}", began.elapsed());
 }
 
+/// O42: each server has a deadline of its own.
 fn who_is_silent_costs_no_more_than_a_deadline(world: &dyn World) {
     let five = Five::start();
     let client = five.client(world);
@@ -228,6 +229,7 @@ fn a_majority_that_is_gone_is_a_loss(world: &dyn World) {
     five.wait_standing("k", 0);
 }
 
+/// O57: one server under two names.
 fn a_server_counts_once(world: &dyn World) {
     let server = Server::redis7().start().expect("a server");
     let proxies: Vec<_> = (0..2).map(|_| Proxy::start(server.addr()).expect("a proxy")).collect();

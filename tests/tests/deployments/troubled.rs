@@ -65,6 +65,7 @@ impl Trouble {
 /// Longer than any of this takes: a key that is gone before was released.
 const LONG: u64 = 300_000;
 
+/// T11: down, slow, emptied, silent.
 fn at_the_acquire(world: &dyn World) {
     let mut five = Five::start();
     for (trouble, nodes) in ALL {

@@ -42,6 +42,7 @@ async fn templates_take_arguments_fields_and_methods() {
     assert_eq!(service.region, "eu!");
 }
 
+/// O54, T14: parts are joined so that they can be told apart.
 #[tokio::test]
 async fn different_inputs_never_make_the_same_key() {
     #[distributed_lock(key = "k:{a}:{b}", lease = lease, using = client())]

@@ -56,6 +56,7 @@ pub(crate) fn unconfirmed(client: &dyn Locks, ask: &Ask) -> (Error, Duration) {
     }
 }
 
+/// O7, O37, T12: it fails in its time, and the key is gone.
 fn by_a_replica_that_is_cut_off(world: &dyn World) {
     for server in [Server::redis7, Server::valkey9] {
         let (fleet, proxy) = pair(server);

@@ -87,6 +87,7 @@ fn command_may_be_refused(world: &dyn World) {
     }
 }
 
+/// O59: the newer protocol's replies have other shapes.
 fn resp3_says_the_same(world: &dyn World) {
     for server in [Server::redis7(), Server::valkey9()] {
         let server = server.start().expect("a server");

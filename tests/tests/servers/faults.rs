@@ -29,6 +29,7 @@ for_each_driver!(
 
 const CANARY: &str = "c4n4ryp4ssw0rd";
 
+/// O43, O60: no outage and no contention, and nobody reads the password in a log.
 fn a_wrong_password_is_said_and_not_shown(world: &dyn World) {
     let server = Server::redis7().password("right").start().expect("a server");
     for user in ["", "alice"] {
@@ -101,10 +102,12 @@ fn a_replica_is_read_only(world: &dyn World) {
     assert_eq!(error.fault().expect("a fault").kind(), FaultKind::ReadOnly);
 }
 
+/// O48: a server that is full takes no `SET`; what is held is kept all the same.
 fn a_full_redis_still_renews_and_releases(world: &dyn World) {
     a_full_server_still_renews_and_releases(world, Server::redis7());
 }
 
+/// O48: the same.
 fn a_full_valkey_still_renews_and_releases(world: &dyn World) {
     a_full_server_still_renews_and_releases(world, Server::valkey9());
 }
@@ -186,6 +189,7 @@ fn a_server_that_stays_away_loses_the_lease_in_time(world: &dyn World) {
     assert!(matches!(guard.release(), Ok(Release::Unknown)), "nobody answered");
 }
 
+/// O40: a server that has forgotten a script is told it again.
 fn flushed_scripts_come_back(world: &dyn World) {
     let server = Server::redis7().start().expect("a server");
     let client = client_at(world, server.url());

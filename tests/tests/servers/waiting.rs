@@ -168,6 +168,7 @@ fn an_embedded_server_wakes_who_waits(world: &dyn World) {
     assert_eq!(store.with(|store| store.tracked()), 0, "nobody listens any more");
 }
 
+/// T3: a holder that was killed has left its key.
 fn a_dead_holder_is_outwaited(world: &dyn World) {
     let server = Server::redis7().start().expect("a server");
     let proxy = Proxy::start(server.addr()).expect("a proxy");

@@ -26,6 +26,7 @@ fn valkey_9_sends_one_command_each(world: &dyn World) {
     one_command_each(world, Server::valkey9(), "SET k", "DELIFEQ");
 }
 
+/// T16: what each step costs.
 fn one_command_each(world: &dyn World, server: Builder, renew: &str, release: &str) {
     let server = server.start().expect("a server");
     let proxy = Proxy::start(server.addr()).expect("a proxy");
@@ -75,6 +76,7 @@ fn a_hundred_renewals_are_one_round_trip(world: &dyn World) {
     drop(guards);
 }
 
+/// O2, O3, O4: the server is not asked, as each answers otherwise.
 fn what_is_refused_is_never_sent(world: &dyn World) {
     let server = Server::redis7().start().expect("a server");
     let proxy = Proxy::start(server.addr()).expect("a proxy");
