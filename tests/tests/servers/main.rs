@@ -6,6 +6,7 @@ mod connecting;
 mod detection;
 mod faults;
 mod fences;
+mod keeping;
 mod lost_replies;
 mod meanwhile;
 #[cfg(feature = "tokio")]
