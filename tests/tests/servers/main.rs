@@ -7,6 +7,7 @@ mod detection;
 mod faults;
 mod fences;
 mod keeping;
+mod looping;
 mod lost_replies;
 mod meanwhile;
 #[cfg(feature = "tokio")]
