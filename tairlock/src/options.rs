@@ -208,6 +208,9 @@ macro_rules! __lock_setters {
         /// Whether the lease is renewed, at a third of its TTL, for as long as the guard lives.
         ///
         /// Defaults to `true`. Without renewal the lease ends with its TTL, and the guard says so.
+        ///
+        /// Renewals are sent from a thread of the keeper's own: a task that blocks its thread, or all
+        /// threads of its executor, stops none. If the lease is lost meanwhile, `is_held` says so right after, before any I/O.
         pub fn renew(self, renew: bool) -> Self {
             self.set(|request| request.renew(renew))
         }

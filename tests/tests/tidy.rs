@@ -139,6 +139,12 @@ const SLEEPS: &[(&str, &str)] = &[
         "plays a holder that works, and waiters that are left waiting",
     ),
     ("tests/benches/waiting/blocking.rs", "plays a holder that works in another process"),
+    ("tests/tests/blocked.rs", "blocks the threads of an executor, which is what is tested"),
+    ("tests/tests/servers/looping.rs", "plays work under the lock, which both clients do in turn"),
+    (
+        "tests/benches/keeping.rs",
+        "keeps leases and does nothing else for as long as that is measured",
+    ),
     ("tests/benches/waiting/swap.rs", "plays two that work under the lock, one after the other"),
 ];
 

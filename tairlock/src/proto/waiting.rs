@@ -9,9 +9,6 @@ use crate::{Fault, FaultKind, time::Timestamp};
 const EXPIRED_AFTER: Duration = Duration::from_millis(2);
 /// Pushes can be lost without a sign, so nobody waits for one longer than this.
 const LONGEST: Duration = Duration::from_secs(2);
-/// A lock that changed again so soon after it was looked at was taken by somebody faster; renewals are
-/// further apart.
-const HOT: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -34,7 +31,6 @@ enum State {
         changed: bool,
     },
     Listening {
-        since: Timestamp,
         until: Timestamp,
         expires: bool,
     },
@@ -53,12 +49,10 @@ enum State {
 }
 
 /// Why the listener is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Why {
     /// It was busy, or nothing was heard for long.
     Busy,
-    /// It has changed again very soon.
-    Hot,
     /// To see whether others go first, who have until then.
     GiveWay(Timestamp),
 }
@@ -149,13 +143,11 @@ impl Waiting {
         }
         match &mut self.state {
             State::Inquiring { changed, .. } => *changed = true,
-            State::Listening { .. } | State::GivingWay { .. } if crowd.is_dense(now) => {
+            State::Listening { .. } if crowd.is_dense(now) => {
                 self.state =
                     State::Slot { until: now + crowd.slot(&mut self.random, self.lost, now) };
             }
-            &mut State::Listening { since, .. } if now.since(since) < HOT => {
-                self.state = State::Inquire(Why::Hot);
-            }
+            // Where we gave way, somebody has taken it: to ask now would lose a race that nobody ran.
             State::Listening { .. } | State::GivingWay { .. } => {
                 self.state = State::Inquire(Why::Busy);
             }
@@ -182,18 +174,15 @@ impl Waiting {
                 State::Slot { until: now + crowd.slot(&mut self.random, self.lost, now) }
             }
             (Ok(Verdict::Remaining(left)), _) => {
+                // Taken before we looked is no race that was lost: who gave it back may have taken it again.
                 crowd.met(now);
-                if why == Why::Hot {
-                    self.lost += 1;
-                    crowd.lost(now);
-                }
                 let end = left.map(|left| left + EXPIRED_AFTER);
                 let expires = end.is_some_and(|end| end <= LONGEST);
                 let until = now + end.unwrap_or(LONGEST).min(LONGEST);
                 if changed {
                     State::Inquire(Why::Busy)
                 } else {
-                    State::Listening { since: now, until, expires }
+                    State::Listening { until, expires }
                 }
             }
             (reply, why) => {
@@ -203,7 +192,7 @@ impl Waiting {
                 }
                 let until = match why {
                     Why::GiveWay(until) => until,
-                    Why::Busy | Why::Hot => now + self.pause(),
+                    Why::Busy => now + self.pause(),
                 };
                 State::Pausing { until }
             }
@@ -212,5 +201,53 @@ impl Waiting {
 
     fn ask_at(until: Timestamp, now: Timestamp) -> Want {
         if now < until { Want::Wait(until) } else { Want::Ask }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELD: Verdict = Verdict::Remaining(Some(Duration::from_secs(10)));
+
+    /// Asks the listener, which answers.
+    fn inquire(waiting: &mut Waiting, id: u64, says: Verdict, now: Timestamp, crowd: &mut Crowd) {
+        assert_eq!(waiting.poll(now), Want::Inquire);
+        waiting.inquiring(SendId(id));
+        waiting.heard(SendId(id), Ok(says), now, crowd);
+    }
+
+    #[test]
+    fn who_meets_one_other_asks_as_soon_as_it_is_free() {
+        let (mut crowd, start) = (Crowd::default(), Timestamp::from_nanos(1 << 40));
+        let mut waiting = Waiting::new(1);
+        waiting.begin(start, &mut crowd);
+        inquire(&mut waiting, 0, HELD, start, &mut crowd);
+        // It is given back and taken again by one who has not met us.
+        for round in 1..10 {
+            let now = start + Duration::from_millis(2) * round;
+            waiting.changed(now, &mut crowd);
+            inquire(&mut waiting, round.into(), HELD, now, &mut crowd);
+        }
+        let now = start + Duration::from_millis(20);
+        waiting.changed(now, &mut crowd);
+        inquire(&mut waiting, 10, Verdict::Gone, now, &mut crowd);
+        assert_eq!(waiting.poll(now), Want::Ask);
+        assert!(!crowd.is_dense(now));
+    }
+
+    #[test]
+    fn who_gave_way_looks_when_it_was_taken_also_in_a_crowd() {
+        let (mut crowd, start) = (Crowd::default(), Timestamp::from_nanos(1 << 40));
+        (0..4).for_each(|_| crowd.lost(start));
+        assert!(crowd.is_dense(start));
+        let mut waiting = Waiting::new(1);
+        waiting.give_way(start + Duration::from_millis(10));
+        inquire(&mut waiting, 0, Verdict::Gone, start, &mut crowd);
+        waiting.changed(start, &mut crowd);
+        inquire(&mut waiting, 1, HELD, start, &mut crowd);
+        // Given back: now it is drawn who asks first.
+        waiting.changed(start, &mut crowd);
+        assert!(matches!(waiting.state, State::Slot { .. }), "{:?}", waiting.state);
     }
 }

@@ -40,10 +40,11 @@ fn print(what: &str, mut waits: Vec<Duration>) -> Duration {
     waits.sort_unstable();
     let [p50, p99] = [50, 99].map(|share| percentile(&waits, share));
     let late = waits.iter().filter(|wait| **wait > Duration::from_millis(20)).count();
+    let rare = waits[waits.len() * 999 / 1000];
     let longest = waits[waits.len() - 1];
     let count = waits.len();
     println!(
-        "  {what}: p50 {p50:?}, p99 {p99:?}, longest {longest:?}, over 20 ms {late} of {count}"
+        "  {what}: p50 {p50:?}, p99 {p99:?}, p99.9 {rare:?}, longest {longest:?}, over 20 ms {late} of {count}"
     );
     longest
 }

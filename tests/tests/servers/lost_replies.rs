@@ -80,6 +80,8 @@ fn of_a_renewal(world: &dyn World) {
         assert_eq!(guard.lease().wait_lost(Duration::from_millis(100)), None, "{fault:?}");
         assert!(guard.lease().is_held(), "one lost reply is no loss: {fault:?}");
         assert_eq!(guard.release().expect("release"), Release::Released, "{fault:?}");
+        assert!(client.close(), "{fault:?}");
+        assert_eq!(server_keys(&server), 0, "{fault:?}");
     }
 }
 

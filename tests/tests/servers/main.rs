@@ -6,6 +6,8 @@ mod connecting;
 mod detection;
 mod faults;
 mod fences;
+mod keeping;
+mod looping;
 mod lost_replies;
 mod meanwhile;
 #[cfg(feature = "tokio")]

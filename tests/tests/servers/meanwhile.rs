@@ -15,6 +15,8 @@ use crate::{BOUND, client_at, for_each_driver, refusal, take};
 
 for_each_driver!(
     o26_a_server_paused_during_a_renewal_costs_no_lease,
+    o26_a_server_stopped_for_less_than_a_ttl_costs_no_lease,
+    o26_a_server_stopped_for_longer_than_a_ttl_is_a_loss_and_leaves_nothing,
     o26_a_guard_dropped_while_the_server_is_paused_is_released,
     o23_killed_connections_cost_no_lease,
     o46_a_permission_taken_away_and_given_back_costs_no_lease,
@@ -67,6 +69,40 @@ fn o26_a_server_paused_during_a_renewal_costs_no_lease(world: &dyn World) {
     assert_eq!(guard.lease().wait_lost(RENEWAL * 4), None);
     wait_for(guard.lease(), LeaseState::Held);
     assert_released(guard);
+}
+
+fn o26_a_server_stopped_for_less_than_a_ttl_costs_no_lease(world: &dyn World) {
+    let (server, _client, guard) = held(world);
+    // The renewal after a second is not answered within another one; a third is left.
+    server.pause();
+    wait_for(guard.lease(), LeaseState::Uncertain);
+    assert!(guard.lease().is_held());
+    server.resume();
+    wait_for(guard.lease(), LeaseState::Held);
+    assert_released(guard);
+}
+
+fn o26_a_server_stopped_for_longer_than_a_ttl_is_a_loss_and_leaves_nothing(world: &dyn World) {
+    let (server, client, guard) = held(world);
+    server.pause();
+    let lost = guard.lease().wait_lost(BOUND).expect("told by our own clock");
+    assert!(matches!(lost, LossReason::Unreachable | LossReason::Expired), "{lost:?}");
+    assert!(!guard.lease().is_held());
+    // It may be executed yet, and nobody is there any more to hold what it would take.
+    let error = refusal(&*client, &Ask::new("late").ttl(TTL_MS));
+    assert!(error.is_transient(), "{error}");
+    server.resume();
+    // Renewals that lie in the server's sockets make no key, and the acquire's is taken back.
+    let mut cli = server.cli();
+    let mut left = || redis::cmd("EXISTS").arg("k").arg("late").query::<u8>(&mut cli).unwrap();
+    let until = Instant::now() + Duration::from_millis(TTL_MS);
+    while left() > 0 && Instant::now() < until {
+        thread::yield_now();
+    }
+    assert_eq!(left(), 0, "gone with its TTL at the latest");
+    assert_eq!(guard.lease().wait_lost(Duration::ZERO), Some(lost), "never held again");
+    assert_eq!(guard.release().expect("release"), Release::Expired);
+    assert_released(take(&*client, &Ask::new("k").wait(10_000)));
 }
 
 fn o26_a_guard_dropped_while_the_server_is_paused_is_released(world: &dyn World) {

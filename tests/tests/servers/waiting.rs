@@ -1,7 +1,6 @@
 //! Waiting for a lock that another client holds: how it is handed on, at what cost, and what can go wrong.
 
 use std::{
-    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use tairlock_tests::{
     proxy::Fault,
     server::Builder,
     subject::tair,
-    world::{Ask, Config, Held, Locks, World},
+    world::{Ask, Config, Locks, World},
 };
 
 use crate::{BOUND, client_at, for_each_driver, take, try_client_at};
@@ -34,7 +33,6 @@ for_each_driver!(
     an_idle_wait_is_cheap,
     who_gave_up_is_in_nobodys_way,
     many_keys_leave_nothing_behind,
-    a_loop_lets_others_in,
 );
 
 /// Sooner than anybody looks by himself.
@@ -413,38 +411,4 @@ fn many_keys_leave_nothing_behind(world: &dyn World) {
     drop(client);
     channels(&server, 0);
     assert!(proxy.wait_for_connections(0, BOUND), "{} connections", proxy.connections());
-}
-
-/// Two clients that take a lock again and again take turns, and not one of them all of them.
-fn a_loop_lets_others_in(world: &dyn World) {
-    const EACH: usize = 100;
-    let server = Server::redis7().start().expect("a server");
-    let clients = [client_at(world, server.url()), client_at(world, server.url())];
-    let order = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for (name, client) in clients.iter().enumerate() {
-            let (order, server) = (&order, &server);
-            scope.spawn(move || {
-                let mut cli = server.cli();
-                for _ in 0..EACH {
-                    let ask = Ask::new("k").wait(30_000);
-                    let guard: Box<dyn Held> = client.acquire(&ask).expect("served");
-                    order.lock().expect("no panic").push(name);
-                    // Some work under the lock.
-                    for _ in 0..10 {
-                        redis::cmd("PING").exec(&mut cli).expect("PONG");
-                    }
-                    assert_eq!(guard.release().expect("release"), Release::Released);
-                }
-            });
-        }
-    });
-    let order = order.into_inner().expect("no panic");
-    // While both were at it: one has begun before the other, and has ended before.
-    let first = order.iter().position(|&name| name != order[0]).expect("both were served");
-    let last = order.iter().rposition(|&name| name != order[order.len() - 1]);
-    let together = &order[first - 1..=last.expect("both were served")];
-    assert!(together.len() > EACH, "they hardly met: {order:?}");
-    let swaps = together.windows(2).filter(|two| two[0] != two[1]).count();
-    assert!(swaps * 2 >= together.len(), "{swaps} of {}: {order:?}", together.len());
 }

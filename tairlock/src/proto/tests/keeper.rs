@@ -149,6 +149,19 @@ fn many_leases_travel_together_a_hundred_at_a_time() {
 }
 
 #[test]
+fn ten_thousand_leases_of_three_seconds_are_a_hundred_batches_a_second() {
+    const SECONDS: u64 = 10;
+    let mut kept = Kept::new();
+    // Taken within 90 ms, as one client does.
+    let leases: Vec<_> =
+        (0..10_000).map(|i| kept.take(&format!("k{i}"), 3_000, true, at(i / 111)).0).collect();
+    let sends = kept.run(at(SECONDS * 1_000), |_| false);
+    let batches = u64::try_from(sends.len()).unwrap();
+    assert!(batches <= 110 * SECONDS, "{batches} batches in {SECONDS} s");
+    assert!(leases.iter().all(|lease| lease.state_at(at(SECONDS * 1_000)) == LeaseState::Held));
+}
+
+#[test]
 fn a_lease_that_ends_while_another_is_renewed_holds_nothing_up() {
     let mut kept = Kept::new();
     let (renewed, _) = kept.take("a", 300, true, at(0));
