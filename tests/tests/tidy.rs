@@ -299,7 +299,7 @@ fn every_message_of_the_attributes_is_shown_by_a_case() {
     let shown = spaced(&shown);
     let mut missing = Vec::new();
     for file in files("tairlock-macros/src", ".rs") {
-        // A test, and what `TAIRLOCK_EXPAND` prints. The options' tables hold examples for one message.
+        // A test, and what `TAIRLOCK_MACROS_DEBUG` prints. The options' tables hold examples for one message.
         if ["shown.rs", "lib.rs"].contains(&file.name()) {
             continue;
         }
