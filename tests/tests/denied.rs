@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tairlock::{Error, FaultKind, distributed_lock};
+use tairlock::{Confirm, Error, FaultKind, distributed_lock};
 use tairlock_tests::{Proxy, Server, proxy::Fault};
 
 static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -148,8 +148,48 @@ fn no_body_runs_whatever_is_wrong() {
         runtime.block_on(skipped(&connected));
         is_fault(body_blocking(&blocking), kind);
     }
+    without_copies(&runtime);
+    without_a_quorum(&runtime);
     without_a_server(&runtime);
     assert_eq!(RUNS.load(Ordering::Relaxed), 0, "a body ran without its lock");
+}
+
+/// A server that has no replica to confirm the lock.
+fn without_copies(runtime: &tokio::runtime::Runtime) {
+    const BY_ONE: Confirm = Confirm::replicas(1).within(Duration::from_millis(100));
+
+    #[distributed_lock(key = "denied", wait = 0, confirm = BY_ONE, using = client)]
+    async fn confirmed(client: &tairlock::Client) -> Result<(), Error> {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+    #[distributed_lock(key = "denied", wait = 0, confirm = BY_ONE, using = client)]
+    fn confirmed_blocking(client: &tairlock_sync::Client) -> Result<(), Error> {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+    let server = Server::redis7().start().expect("a server");
+    let client = runtime.block_on(tairlock::Client::connect(server.url())).expect("a client");
+    let blocking = tairlock_sync::Client::connect(server.url()).expect("a client");
+    let error = runtime.block_on(confirmed(&client)).expect_err("the body ran");
+    assert!(matches!(error, Error::NotReplicated { .. }), "{error}");
+    let error = confirmed_blocking(&blocking).expect_err("the body ran");
+    assert!(matches!(error, Error::NotReplicated { .. }), "{error}");
+}
+
+/// Three servers of which two are gone.
+fn without_a_quorum(runtime: &tokio::runtime::Runtime) {
+    let mut servers = [(); 3].map(|()| Server::redis7().start().expect("a server"));
+    let urls: Vec<_> = servers.iter().map(Server::url).collect();
+    let client = tairlock::Client::builder().quorum(&urls);
+    let client = runtime.block_on(client.build()).expect("a client");
+    let blocking = tairlock_sync::Client::builder().quorum(&urls).build().expect("a client");
+    servers[1..].iter_mut().for_each(Server::kill);
+    let error = runtime.block_on(body(&client)).expect_err("the body ran");
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    let error = body_blocking(&blocking).expect_err("the body ran");
+    assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
+    runtime.block_on(skipped(&client));
 }
 
 /// The errors that are no fault of a server.

@@ -306,6 +306,99 @@ fn every_excuse_for_a_sleep_is_still_needed() {
     }
 }
 
+/// The rows of the list of what other attributes got wrong.
+#[test]
+fn every_macro_case_has_a_test_named_after_it() {
+    let functions = files("tests/", ".rs").into_iter().flat_map(|file| {
+        let code = code_only(&file.text);
+        let names = code.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    });
+    // A case of what the compiler says is a file.
+    let cases = files("tests/ui", ".rs").into_iter().map(|file| file.name().to_owned());
+    let names: Vec<_> = functions.chain(cases).collect();
+    let row = |row: &str| names.iter().any(|name| name.split('_').any(|word| word == row));
+    let without: Vec<_> =
+        (1..=34).map(|number| format!("m{number:02}")).filter(|it| !row(it)).collect();
+    assert!(without.is_empty(), "no test is named after {without:?}");
+    assert!(!row("m35"), "it finds what is not there");
+}
+
+/// What the attributes say and no case in `tests/ui` shows, with the reason.
+const UNSHOWN: [(&str, &str); 1] = [(
+    "expected the body of a function",
+    "rustc refuses such a function before an attribute sees it",
+)];
+
+#[test]
+fn every_message_of_the_attributes_is_shown_by_a_case() {
+    let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String =
+        files("tests/ui/fail", ".stderr").into_iter().map(|it| it.text).collect();
+    shown += &files("tests/ui", "cases.rs")[0].text;
+    let shown = spaced(&shown);
+    let mut missing = Vec::new();
+    for file in files("tairlock-macros/src", ".rs") {
+        // A test, and what `TAIRLOCK_MACROS_DEBUG` prints. The options' tables hold examples for one message.
+        if ["shown.rs", "lib.rs"].contains(&file.name()) {
+            continue;
+        }
+        let text = without_tests(&file.text);
+        for (line, literal) in literals(&text) {
+            let literal = spaced(&literal.replace("\\\n", " ").replace("\\\"", "\""));
+            let example = file.name() == "options.rs" && literal.contains(" = ");
+            if example || UNSHOWN.iter().any(|(text, _)| *text == literal) {
+                continue;
+            }
+            let fixed = literal.split(['{', '}']).map(str::trim).filter(|it| it.contains(' '));
+            let unseen = fixed.filter(|fixed| !shown.contains(fixed));
+            missing.extend(unseen.map(|it| format!("{}:{line}: {it:?}", file.path)));
+        }
+    }
+    assert!(missing.is_empty(), "no .stderr in tests/ui has\n{}", missing.join("\n"));
+}
+
+/// Errors that asking for a lock does not end in, as it neither holds one yet nor touches a value.
+const NOT_OF_AN_ACQUIRE: [&str; 9] = [
+    "Error::Lost",
+    "Error::Conflict",
+    "Error::Exhausted",
+    "Error::MaybeCommitted",
+    "Error::StaleFence",
+    "Error::Absent",
+    "Error::Decode",
+    "Error::Encode",
+    // Of a server's faults; connecting meets it, before there is a client.
+    "FaultKind::Config",
+];
+
+/// The names of the variants of an enum.
+fn variants(path: &str, of: &str) -> Vec<String> {
+    let text = code_only(&fs::read_to_string(root().join(path)).expect(path));
+    let (_, body) = text.split_once(&format!("pub enum {of} {{\n")).expect(of);
+    let (body, _) = body.split_once("\n}").expect("its end");
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let names = lines.filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
+    let word = |line: &str| line.split(|c: char| !c.is_alphanumeric()).next().map(str::to_owned);
+    names.filter_map(word).map(|name| format!("{of}::{name}")).collect()
+}
+
+#[test]
+fn every_error_of_an_acquire_is_met_by_an_annotated_function() {
+    let denied = fs::read_to_string(root().join("tests/tests/denied.rs")).expect("denied.rs");
+    let denied = code_only(&denied);
+    let mut all = variants("tairlock/src/error.rs", "Error");
+    all.extend(variants("tairlock/src/fault.rs", "FaultKind"));
+    assert!(all.len() > 25, "{all:?}");
+    for variant in &all {
+        // Each fault comes as an `Error::Backend`, and that of a quorum as an error of its own.
+        let met = has_word(&denied, variant)
+            || ["Error::Backend", "FaultKind::NoQuorum"].contains(&variant.as_str());
+        let elsewhere = NOT_OF_AN_ACQUIRE.contains(&variant.as_str());
+        assert!(met != elsewhere, "{variant}: bring an acquire to it in tests/tests/denied.rs");
+    }
+}
+
 fn breaks(rule: Rule, path: &str, text: &str) -> bool {
     !rule(&File::new(path, text)).is_empty()
 }

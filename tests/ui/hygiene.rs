@@ -5,6 +5,14 @@
 #![deny(warnings, unused, missing_docs, unreachable_pub, unused_qualifications, unknown_lints)]
 #![deny(let_underscore_drop, single_use_lifetimes, unsafe_op_in_unsafe_fn)]
 #![no_implicit_prelude]
+// Of `clippy::restriction`, what this crate's own code is full of…
+#![allow(clippy::blanket_clippy_restriction_lints, clippy::absolute_paths, clippy::min_ident_chars)]
+#![allow(clippy::arbitrary_source_item_ordering, clippy::arithmetic_side_effects, clippy::string_add)]
+#![allow(clippy::exhaustive_enums, clippy::missing_docs_in_private_items)]
+#![allow(clippy::missing_inline_in_public_items, clippy::std_instead_of_alloc)]
+#![allow(clippy::std_instead_of_core, clippy::allow_attributes_without_reason)]
+// …and what an attribute cannot help: a body ends in a value, and its arguments are bound again.
+#![allow(clippy::implicit_return, clippy::shadow_same, clippy::shadow_reuse)]
 
 use ::core::result::Result::Ok;
 use ::locks::{distributed_lock, optimistic_retry};

@@ -18,6 +18,7 @@ use metrics::{
 };
 
 use super::words;
+use crate::LossReason;
 
 const ACQUIRES: &str = "tairlock_acquires_total";
 const WAIT: &str = "tairlock_wait_seconds";
@@ -31,6 +32,15 @@ const LOSSES: &str = "tairlock_losses_total";
 const UPDATES: &str = "tairlock_updates_total";
 const ATTEMPTS: &str = "tairlock_update_attempts";
 const CONFLICTS: &str = "tairlock_update_conflicts";
+
+/// How a lease can be lost.
+const REASONS: [LossReason; 5] = [
+    LossReason::Expired,
+    LossReason::Taken,
+    LossReason::Vanished,
+    LossReason::Unreachable,
+    LossReason::MaxHold,
+];
 
 /// Tells the program's recorder what each of them means. It has to be installed by then.
 pub fn describe() {
@@ -174,7 +184,7 @@ impl Name {
             for outcome in [words::CONFIRMED, words::UNCONFIRMED] {
                 counter(&name.key(RENEWALS, &[("outcome", outcome)])).increment(0);
             }
-            for reason in words::LOSSES {
+            for reason in REASONS {
                 counter(&name.key(LOSSES, &[("reason", words::loss(reason))])).increment(0);
             }
             _ = histogram(&name.key(MARGIN, &[]));

@@ -58,16 +58,6 @@ pub(super) const fn fault(error: &Error) -> &'static str {
     }
 }
 
-/// How a lease can be lost.
-#[cfg_attr(not(test), allow(dead_code, reason = "without metrics nobody counts them"))]
-pub(super) const LOSSES: [LossReason; 5] = [
-    LossReason::Expired,
-    LossReason::Taken,
-    LossReason::Vanished,
-    LossReason::Unreachable,
-    LossReason::MaxHold,
-];
-
 pub(super) const fn loss(reason: LossReason) -> &'static str {
     match reason {
         LossReason::Expired => "expired",

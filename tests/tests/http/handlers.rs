@@ -50,6 +50,20 @@ async fn play(addr: SocketAddr, locks: &Client) {
         assert!(guard.release().await.expect("in memory").was_held());
         assert_eq!(waiting.await.body, answer);
     }
+    restocked(addr, locks).await;
+}
+
+/// Requests that come together are each counted once, and need no lock.
+async fn restocked(addr: SocketAddr, locks: &Client) {
+    let stock = locks.versioned::<u64>("stock:tea");
+    let text = [("content-type", "text/plain")];
+    let one = async || within(post(addr, "/stock/tea", &text, "2")).await;
+    let (first, second, third) = tokio::join!(one(), one(), one());
+    let mut said = [first.body, second.body, third.body];
+    said.sort();
+    assert_eq!(said, ["2", "4", "6"]);
+    assert_eq!(within(post(addr, "/stock/tea", &text, "1")).await.body, "7");
+    assert_eq!(stock.read().await.expect("in memory").expect("it is there").value, 7);
 }
 
 #[test]

@@ -177,8 +177,9 @@ fn m10_a_borrow_of_an_argument_can_be_returned() {
 
 #[test]
 fn m08_results_are_coerced() {
+    type Shown = Box<dyn std::fmt::Display>;
     #[distributed_lock(key = "b:m08", using = client())]
-    fn body(early: bool) -> Answer<Box<dyn std::fmt::Display>> {
+    fn body(early: bool) -> Answer<Shown> {
         if early {
             return Ok(Box::new(1));
         }

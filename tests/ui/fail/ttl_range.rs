@@ -35,4 +35,14 @@ async fn endless_wait() -> Result<(), Error> {
     Ok(())
 }
 
+#[distributed_lock(key = "a", max_hold = "9ms")]
+async fn no_time_to_hold() -> Result<(), Error> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", min_hold = "25d")]
+async fn held_for_too_long() -> Result<(), Error> {
+    Ok(())
+}
+
 fn main() {}

@@ -7,7 +7,7 @@ use std::{
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::{Deserialize, Serialize};
-use tairlock::{Client, Error, Snapshot, Versioned, distributed_lock};
+use tairlock::{Client, Error, Snapshot, Versioned, distributed_lock, optimistic_retry};
 
 /// What there is of an article, and who took how many. Both in one value, so that they change in one
 /// step: a process that dies leaves an account that adds up.
@@ -88,12 +88,16 @@ impl Shop {
         }
     }
 
-    pub(crate) async fn fill(&self, sku: &str, left: u32) -> Result<u32, Error> {
-        let fill = |stock: &mut Stock| {
-            stock.left = left;
-            Ok(left)
-        };
-        self.stock(sku).update_or(Stock::default(), fill).await
+    /// The same value as [`Shop::stock`]'s, through the attribute: callers don't see `stock`.
+    #[optimistic_retry(key = "stock:{sku}", name = "stock", default = Stock::default(), using = self.locks)]
+    pub(crate) async fn fill(
+        &self,
+        sku: &str,
+        #[value] stock: &mut Stock,
+        left: u32,
+    ) -> Result<u32, Error> {
+        stock.left = left;
+        Ok(left)
     }
 
     /// Sets goods aside, takes the money, and says so. The caller holds the order's lock, so that no order

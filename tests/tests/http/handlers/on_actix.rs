@@ -6,7 +6,7 @@ use actix_web::{
     App, HttpRequest, HttpServer, post,
     web::{Data, Json, Path, Query},
 };
-use tairlock::{Client, distributed_lock};
+use tairlock::{Client, distributed_lock, optimistic_retry};
 use tairlock_actix::Refused;
 
 use super::{Page, Transfer, play};
@@ -44,13 +44,27 @@ async fn publish(
     Ok(format!("{} of {}", page.name, tenant(&request)))
 }
 
+/// The same, below the route.
+#[post("/stock/{sku}")]
+#[optimistic_retry(key = "stock:{sku}", default = 0, using = locks)]
+async fn restock(
+    locks: Data<Client>,
+    sku: Path<String>,
+    #[value] stock: &mut u64,
+    more: String,
+) -> Result<String, Refused> {
+    *stock += more.parse::<u64>().unwrap_or(0);
+    Ok(stock.to_string())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn actix_takes_annotated_handlers() {
     let (locks, (send, receive)) = (Client::in_memory(), channel());
     let data = Data::new(locks.clone());
     std::thread::spawn(move || {
         let app = move || {
-            App::new().app_data(data.clone()).service(settle).service(transfer).service(publish)
+            let app = App::new().app_data(data.clone()).service(restock);
+            app.service(settle).service(transfer).service(publish)
         };
         actix_web::rt::System::new().block_on(async move {
             let server = HttpServer::new(app).workers(1).disable_signals();

@@ -9,7 +9,7 @@ use axum::{
     routing::post,
 };
 use axum::{debug_handler, http::HeaderMap};
-use tairlock::{Client, Lock, distributed_lock};
+use tairlock::{Client, Lock, distributed_lock, optimistic_retry};
 use tairlock_axum::{Asked, BadKey, LockKey, Locked, Problem, Refused};
 use tokio::net::TcpListener;
 
@@ -79,6 +79,19 @@ impl IntoResponse for Trouble {
     }
 }
 
+/// Nobody is kept waiting: the stock is filled in, and written if nobody else was faster.
+#[optimistic_retry(key = "stock:{sku}", default = 0, using = shop.locks)]
+#[debug_handler(state = Shop)]
+async fn restock(
+    State(shop): State<Shop>,
+    Path(sku): Path<String>,
+    #[value] stock: &mut u64,
+    more: String,
+) -> Result<String, Refused> {
+    *stock += more.parse::<u64>().unwrap_or(0);
+    Ok(stock.to_string())
+}
+
 /// What the request is about: the same type in both frameworks.
 struct Order(u64);
 
@@ -127,6 +140,7 @@ async fn axum_takes_annotated_handlers() {
         .route("/orders/{id}/weigh-well", post(weigh_well))
         .route("/transfers", post(transfer))
         .route("/pages", post(publish))
+        .route("/stock/{sku}", post(restock))
         .with_state(Shop { locks: locks.clone() });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let addr = listener.local_addr().expect("an address");

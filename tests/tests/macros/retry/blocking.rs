@@ -216,3 +216,28 @@ fn without_a_key_the_body_runs_again_on_a_conflict_and_on_nothing_else() {
     let Error::Exhausted { key, attempts: 3, .. } = &error else { panic!("{error}") };
     assert_eq!((key.as_ref().unwrap().as_bytes(), never), (&b"rb:stubborn"[..], 3));
 }
+
+#[test]
+fn m08_results_are_coerced() {
+    type Shown = Box<dyn std::fmt::Display>;
+    #[optimistic_retry(key = "rb:m08", default = 0, using = client())]
+    fn body(#[value] n: &mut u64, early: bool) -> Answer<Shown> {
+        *n += 1;
+        if early {
+            return Ok(Box::new(*n));
+        }
+        Ok(Box::new("two"))
+    }
+    assert_eq!(format!("{}{}", body(true).unwrap(), body(false).unwrap()), "1two");
+}
+
+#[test]
+fn m09_impl_trait_is_returned() {
+    #[optimistic_retry(key = "rb:m09", default = 1, using = client())]
+    fn body(#[value] n: &mut u64, add: impl Fn(u64) -> u64 + Clone) -> Answer<impl Fn() -> u64> {
+        *n = add(*n);
+        let now = *n;
+        Ok(move || now + 1)
+    }
+    assert_eq!(body(|n| n + 4).unwrap()(), 6);
+}

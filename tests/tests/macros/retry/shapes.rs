@@ -133,13 +133,36 @@ async fn m08_results_are_coerced() {
         tokio::task::yield_now().await;
         Ok(Box::new(x))
     }
+    type Later = Pin<Box<dyn Future<Output = u8> + Send>>;
+    #[optimistic_retry(key = "rs:m08", default = 0, using = client())]
+    async fn alias(#[value] _: &mut u8) -> Answer<Later> {
+        Ok(Box::pin(async { 7 }))
+    }
     #[optimistic_retry(key = "rs:m08", default = 0, using = client())]
     async fn reference<'a>(#[value] _: &mut u8, x: &'a u8) -> Answer<&'a (dyn Display + Sync)> {
         Ok(x)
     }
     assert!(assert_send(tail(0)).await.unwrap().is::<&str>());
     assert!(tail(1).await.unwrap().is::<u8>());
+    assert_eq!(alias().await.unwrap().await, 7);
     assert_eq!(reference(&7).await.unwrap().to_string(), "7");
+}
+
+#[tokio::test]
+async fn m03_statements_before_the_future_stay() {
+    #[optimistic_retry(key = "rs:m03", using = client())]
+    fn body(id: u64, #[value] n: &mut u64) -> Pin<Box<dyn Future<Output = Answer<u64>> + Send>> {
+        let next = id + 1;
+        let double = next * 2;
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            *n += double;
+            Ok(next)
+        })
+    }
+    put("rs:m03", 1).await;
+    assert_eq!(body(1).await.unwrap(), 2);
+    assert_eq!(number("rs:m03").await, 5);
 }
 
 #[tokio::test]
