@@ -61,7 +61,7 @@ impl Lock {
     /// background, and dies with its TTL in any case.
     pub async fn acquire(&self) -> Result<LockGuard, Error> {
         let (client, request) = self.checked()?;
-        self.asked(client, request.clone()).await
+        self.asked(client, request).await
     }
 
     /// Takes the lock if it is free now. `Ok(None)` means that somebody else holds it.
@@ -74,7 +74,7 @@ impl Lock {
     pub async fn try_acquire(&self) -> Result<Option<LockGuard>, Error> {
         let (client, request) = self.checked()?;
         let request = Request { wait: Duration::ZERO, ..request.clone() };
-        match self.asked(client, request).await {
+        match self.asked(client, &request).await {
             Ok(guard) => Ok(Some(guard)),
             Err(Error::Busy { .. } | Error::WouldDeadlock { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -103,15 +103,15 @@ impl Lock {
         if client.inner().is_closed() { Err(Error::Closed) } else { Ok((client, request)) }
     }
 
-    async fn asked(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
-        let asking = Asking::begin(&request, &client.inner().label);
+    async fn asked(&self, client: &Client, request: &Request) -> Result<LockGuard, Error> {
+        let asking = Asking::begin(request, &client.inner().label);
         let answer = self.take(client, request).await;
         asking.over(&answer, LockGuard::is_lent);
         answer
     }
 
-    async fn take(&self, client: &Client, request: Request) -> Result<LockGuard, Error> {
-        if let Some(held) = seek(client.id(), &request)? {
+    async fn take(&self, client: &Client, request: &Request) -> Result<LockGuard, Error> {
+        if let Some(held) = seek(client.id(), request)? {
             return Ok(LockGuard::lent(client.clone(), held));
         }
         let inner = client.inner();
@@ -120,11 +120,11 @@ impl Lock {
             Error::Backend { key, operation: Operation::Acquire, fault }
         };
         let runtime = Runtime::here().map_err(failed)?;
-        let mut attempt = Attempt::begin(inner, &request);
+        let mut attempt = Attempt::begin(inner, request);
         let bell = attempt.listen();
         attempt.look_ahead();
         let acquired = drive::drive(&attempt.machine, &attempt, bell, runtime).await;
-        let grant = acquired.granted(&request)?;
+        let grant = acquired.granted(request)?;
         let (turn, now) = (attempt.turn.take(), time::now());
         let ((lease, tenancy), closed) =
             inner.keep.with(|keeper| (keeper.admit(grant, turn, now), keeper.is_closing()));
@@ -135,7 +135,8 @@ impl Lock {
 /// One acquire under way. Dropped before it is granted, it undoes what it may have left.
 struct Attempt<'a> {
     inner: &'a Inner,
-    machine: Mutex<Acquire>,
+    /// On the heap: futures are moved, and this is most of an acquire's.
+    machine: Box<Mutex<Acquire>>,
     turn: Option<Turn>,
     lines: Mutex<Lines>,
     key: Key,
@@ -157,7 +158,7 @@ impl<'a> Attempt<'a> {
             Acquire::new(request, token, limit, seed, time::now()).among(Arc::clone(&inner.crowds));
         // Who does not wait does not stand in line either, and asks the server.
         let turn = (!request.wait.is_zero()).then(|| inner.queue.enter(&request.key));
-        let (key, machine) = (request.key.clone(), Mutex::new(machine));
+        let (key, machine) = (request.key.clone(), Box::new(Mutex::new(machine)));
         Self { inner, machine, turn, lines: Mutex::default(), key, ttl: request.ttl }
     }
 

@@ -109,6 +109,11 @@ fn finds_a_renewal_that_makes_the_key_again() {
 }
 
 #[test]
+fn finds_a_renewal_that_counts_though_it_found_nothing() {
+    finds(Breakage::RenewalFindsNothing, &["a lease outlives its key"]);
+}
+
+#[test]
 fn finds_a_clock_that_is_read_after_the_send() {
     finds(Breakage::ClockAfterSend, &["I7 accounting", "I2 exclusion"]);
 }

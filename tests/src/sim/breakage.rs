@@ -9,6 +9,8 @@ pub enum Breakage {
     RenewUnchecked,
     /// A renewal of a key that is gone makes it anew.
     RenewalMakesKey,
+    /// A renewal that finds no key, or another's, counts as one.
+    RenewalFindsNothing,
     /// A lease is measured from the reply, not from before the send.
     ClockAfterSend,
     /// A roll-back goes down the keeper's connection, and once.
@@ -29,10 +31,11 @@ pub enum Breakage {
 
 impl Breakage {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ReleaseUnchecked,
         Self::RenewUnchecked,
         Self::RenewalMakesKey,
+        Self::RenewalFindsNothing,
         Self::ClockAfterSend,
         Self::RollBackElsewhere,
         Self::NoRollBack,

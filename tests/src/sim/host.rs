@@ -78,6 +78,11 @@ impl Host {
                 let make = |renewal: &Renewal| self.make_again(renewal, local);
                 Ok(Verdict::Many(renewals.iter().map(make).collect()))
             }
+            (Some(Breakage::RenewalFindsNothing), Op::RenewMany(renewals)) => {
+                let answer =
+                    |renewal: &Renewal| self.renew(renewal, local).map(|_| Verdict::Renewed);
+                Ok(Verdict::Many(renewals.iter().map(answer).collect()))
+            }
             _ => match listener {
                 Some(listener) => self.store.apply_for(listener, op, local),
                 None => self.store.apply(op, local),
