@@ -1,8 +1,13 @@
 //! How many instructions a function under the attribute takes against the guard written by hand, in memory.
 //!
 //! Counted by valgrind, as the difference between many calls and few, so that what a process begins with is
-//! not in it. A guard by hand is bare, or watched: the body ends with the lease, as the attribute's does. Where there is no valgrind, it says so. Valgrind takes the page away that system calls for the
-//! time are made in, so: `RUSTFLAGS='--cfg rustix_use_libc' cargo bench -p tairlock-tests --bench attribute`.
+//! not in it. A guard by hand is bare, or watched: the body ends with the lease, as the attribute's does.
+//!
+//! Valgrind takes away the page in which the kernel tells the time, so:
+//! `RUSTFLAGS='--cfg rustix_use_libc' cargo bench -p tairlock-tests --bench attribute`. Where there is no
+//! valgrind, it says so.
+
+#![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use std::{
     hint::black_box,
