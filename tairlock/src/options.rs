@@ -210,7 +210,8 @@ macro_rules! __lock_setters {
         /// Defaults to `true`. Without renewal the lease ends with its TTL, and the guard says so.
         ///
         /// Renewals are sent from a thread of the keeper's own: a task that blocks its thread, or all
-        /// threads of its executor, stops none. If the lease is lost meanwhile, `is_held` says so right after, before any I/O.
+        /// threads of its executor, stops none. If the lease is lost meanwhile, `is_held` says so right
+        /// after, before any I/O.
         pub fn renew(self, renew: bool) -> Self {
             self.set(|request| request.renew(renew))
         }

@@ -7,8 +7,9 @@ use crate::error::ConfigError;
 /// What stands under a lock's key while it is held: `label@unix_ms/uuid-v4`, or the UUID alone.
 ///
 /// Uniqueness is the UUID's (122 bits from the operating system's randomness); label and time are for
-/// the person who looks at the key. On a quorum a waiter may take a second one, `….1`. Whoever knows a token can release its lock, so `Debug` shows the
-/// label and time only, and nothing in tairlock logs the rest.
+/// the person who looks at the key. On a quorum a waiter may take a second one, `….1`. Whoever knows a
+/// token can release its lock, so `Debug` shows the label and time only, and nothing in tairlock logs the
+/// rest.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Arc<[u8]>);
 

@@ -60,7 +60,7 @@ impl QuorumLine {
     /// Connects to those servers at the same time, and goes on with each as it is there: one that is silent
     /// takes all of its time.
     fn connect(&self, shut: Vec<ToSend>, mut then: impl FnMut(ToSend, Result<(), Fault>)) {
-        if let [_] = shut[..] {
+        if shut.len() < 2 {
             for next in shut {
                 let opened = self.open(&next);
                 then(next, opened);

@@ -1,8 +1,7 @@
 //! A run: what happens, in order of true time.
 
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     time::Duration,
 };
 
@@ -19,6 +18,7 @@ use super::{
     wire::{Asked, Connection, Line, Owner},
 };
 use crate::sim::{
+    agenda::Agenda,
     clock::{Clock, True},
     random::Random,
 };
@@ -68,9 +68,7 @@ pub(super) struct Run {
     pub(super) fates: Vec<Fate>,
     pub(super) found: Option<Violation>,
     pub(super) tally: Tally,
-    agenda: BinaryHeap<Reverse<(True, u64)>>,
-    what: HashMap<u64, Happening>,
-    scheduled: u64,
+    agenda: Agenda<Happening>,
     /// Questions on their way to servers, and what rounds came to on its way to who asked.
     pub(super) in_air: usize,
     trace: Option<Vec<String>>,
@@ -197,9 +195,7 @@ impl Run {
             fates: Vec::new(),
             found: None,
             tally: Tally::default(),
-            agenda: BinaryHeap::new(),
-            what: HashMap::new(),
-            scheduled: 0,
+            agenda: Agenda::new(),
             in_air: 0,
             trace: traced.then(Vec::new),
         };
@@ -217,8 +213,7 @@ impl Run {
 
     /// Runs to the end, or to the first law that does not hold.
     pub(super) fn run(&mut self) -> Result<Tally, Violation> {
-        while let Some(Reverse((at, nth))) = self.agenda.pop() {
-            let what = self.what.remove(&nth).expect("scheduled once");
+        while let Some((at, what)) = self.agenda.next() {
             self.now = self.now.max(at);
             self.tally.steps += 1;
             self.happen(what);
@@ -300,12 +295,7 @@ impl Run {
     }
 
     pub(super) fn at(&mut self, at: True, what: Happening) {
-        if at == True::NEVER {
-            return;
-        }
-        self.scheduled += 1;
-        self.what.insert(self.scheduled, what);
-        self.agenda.push(Reverse((at, self.scheduled)));
+        self.agenda.add(at, what);
     }
 
     pub(super) fn set_timer(&mut self, client: usize, task: usize, at: True) {

@@ -5,6 +5,7 @@
 //! servers and clients fail as the seed's [`Profile`] says. After every step the laws are checked that
 //! must hold in that profile.
 
+pub(crate) mod agenda;
 mod bodies;
 mod breakage;
 mod client;

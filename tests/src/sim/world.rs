@@ -1,11 +1,6 @@
 //! A run: what happens, in order of true time, and nothing else.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::{BTreeMap, BinaryHeap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tairlock::{
     Fault, Key,
@@ -14,6 +9,7 @@ use tairlock::{
 };
 
 use super::{
+    agenda::Agenda,
     breakage::Breakage,
     client::{Client, Driver, Keep, LineId, Role, State, Task, TaskWaker, Woken},
     clock::{Clock, True},
@@ -45,8 +41,7 @@ pub(super) struct World {
     pub(super) next_call: u64,
     pub(super) referee: Referee,
     woken: Arc<Woken>,
-    agenda: BinaryHeap<Reverse<Entry>>,
-    scheduled: u64,
+    agenda: Agenda<Happening>,
     /// Requests under way to the server.
     in_air: usize,
     trace: Option<Vec<String>>,
@@ -118,12 +113,6 @@ pub(super) enum Happening {
     Tick,
 }
 
-struct Entry {
-    at: True,
-    nth: u64,
-    what: Happening,
-}
-
 impl World {
     pub(super) fn new(
         seed: u64,
@@ -189,8 +178,7 @@ impl World {
             calls: BTreeMap::new(),
             next_call: 0,
             woken,
-            agenda: BinaryHeap::new(),
-            scheduled: 0,
+            agenda: Agenda::new(),
             in_air: 0,
             trace: traced.then(Vec::new),
         };
@@ -220,7 +208,7 @@ impl World {
 
     /// Runs to the end, or to the first law that does not hold.
     pub(super) fn run(&mut self) -> Result<Tally, Violation> {
-        while let Some(Reverse(Entry { at, what, .. })) = self.agenda.pop() {
+        while let Some((at, what)) = self.agenda.next() {
             self.now = self.now.max(at);
             self.referee.tally.steps += 1;
             self.happen(what);
@@ -333,8 +321,7 @@ impl World {
         if let Happening::Arrive(_) = what {
             self.in_air += 1;
         }
-        self.scheduled += 1;
-        self.agenda.push(Reverse(Entry { at, nth: self.scheduled, what }));
+        self.agenda.add(at, what);
     }
 
     /// Sends `op`, as soon as the driver gets to it.
@@ -373,23 +360,3 @@ impl World {
         self.trace.take().unwrap_or_default()
     }
 }
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.nth).cmp(&(other.at, other.nth))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}
